@@ -1,0 +1,3 @@
+module github.com/gofabric/gofabric
+
+go 1.24.0
