@@ -1,0 +1,88 @@
+package life
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrClosed is answered by every method of an object that was closed, and of
+// one that was never opened.
+var ErrClosed = errors.New("already closed")
+
+// Object is the part of an SDK object that the registry knows. It is safe for
+// concurrent use. Its zero value counts as closed until Enter.
+type Object struct {
+	mu    sync.RWMutex
+	entry *entry // nil before Enter and after Close
+}
+
+// Use keeps the object open until Done, or answers ErrClosed. A method calls
+// it before it touches what the object owns.
+func (o *Object) Use() error {
+	o.mu.RLock()
+	if o.entry == nil {
+		o.mu.RUnlock()
+		return ErrClosed
+	}
+	return nil
+}
+
+// Done ends what Use began.
+func (o *Object) Done() { o.mu.RUnlock() }
+
+// Enter registers owner, whose Object o is, under a name that tells it apart
+// from its siblings. The parents must be in use by the caller (Use), so that
+// none can close in between.
+func Enter[T any, P interface {
+	*T
+	Closer
+}](o *Object, owner P, name string, parents ...*Object) {
+	e := &entry{name: name, stack: callers(), owner: weakOwner[T, P](owner)}
+	for _, p := range parents {
+		e.parents = append(e.parents, p.entry)
+	}
+	e.enter()
+	o.mu.Lock()
+	o.entry = e
+	o.mu.Unlock()
+}
+
+// Close waits for the calls inside, runs destroy and leaves the registry. It
+// does nothing if the object is closed already. While children are open it
+// answers a *BusyError; if destroy fails, the object stays open.
+func (o *Object) Close(destroy func() error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.entry == nil {
+		return nil
+	}
+	if err := o.entry.busy(); err != nil {
+		return err
+	}
+	if err := destroy(); err != nil {
+		return err
+	}
+	o.entry.leave()
+	o.entry = nil
+	return nil
+}
+
+// CloseChildren closes the objects below o, the newest first, each with its
+// own children. It goes on after an error and returns all of them.
+func (o *Object) CloseChildren() error {
+	if o.Use() != nil {
+		return nil
+	}
+	children := o.entry.newestFirst()
+	o.Done()
+	var errs []error
+	for _, c := range children {
+		owner := c.owner()
+		if owner == nil {
+			errs = append(errs, &LostError{Info: c.info()})
+			continue
+		}
+		errs = append(errs, owner.CloseAll())
+	}
+	return errors.Join(errs...)
+}

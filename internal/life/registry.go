@@ -1,0 +1,143 @@
+package life
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+)
+
+// Closer is an owner: CloseAll closes it and everything below it.
+type Closer interface{ CloseAll() error }
+
+// entry is an object's place in the registry. It does not keep the owner
+// alive, so that an owner dropped without Close can be told.
+type entry struct {
+	id       uint64
+	name     string
+	parents  []*entry
+	children map[uint64]*entry
+	owner    func() Closer // nil once the owner was collected
+	stack    []uintptr
+}
+
+// registry holds every open object; its lock guards all entries' children.
+var registry = struct {
+	sync.Mutex
+	last uint64
+	open map[uint64]*entry
+}{open: map[uint64]*entry{}}
+
+func weakOwner[T any, P interface {
+	*T
+	Closer
+}](owner P) func() Closer {
+	w := weak.Make((*T)(owner))
+	return func() Closer {
+		if p := w.Value(); p != nil {
+			return P(p)
+		}
+		return nil
+	}
+}
+
+// callers returns the stack of whoever called Enter's caller.
+func callers() []uintptr {
+	const skip, most = 4, 32
+	pcs := make([]uintptr, most)
+	return pcs[:runtime.Callers(skip, pcs)]
+}
+
+func (e *entry) enter() {
+	registry.Lock()
+	defer registry.Unlock()
+	registry.last++
+	e.id = registry.last
+	registry.open[e.id] = e
+	for _, p := range e.parents {
+		if p.children == nil {
+			p.children = map[uint64]*entry{}
+		}
+		p.children[e.id] = e
+	}
+}
+
+func (e *entry) leave() {
+	registry.Lock()
+	defer registry.Unlock()
+	delete(registry.open, e.id)
+	for _, p := range e.parents {
+		delete(p.children, e.id)
+	}
+}
+
+// newestFirst returns the open children.
+func (e *entry) newestFirst() []*entry {
+	registry.Lock()
+	defer registry.Unlock()
+	list := make([]*entry, 0, len(e.children))
+	for _, c := range e.children {
+		list = append(list, c)
+	}
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(b.id, a.id) })
+	return list
+}
+
+func (e *entry) busy() error {
+	children := e.newestFirst()
+	if len(children) == 0 {
+		return nil
+	}
+	err := &BusyError{Object: e.name}
+	for _, c := range children {
+		err.Children = append(err.Children, c.info())
+	}
+	return err
+}
+
+// Info describes an open object.
+type Info struct {
+	Name string
+	// Lost says that the garbage collector took the Go object: nobody can
+	// close it any more.
+	Lost bool
+	// Stack is where the object was made, a line a frame.
+	Stack string
+}
+
+func (e *entry) info() Info {
+	return Info{Name: e.name, Lost: e.owner() == nil, Stack: stackText(e.stack)}
+}
+
+func stackText(pcs []uintptr) string {
+	var b strings.Builder
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.Function != "" {
+			fmt.Fprintf(&b, "%s\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			return b.String()
+		}
+	}
+}
+
+// Open lists every open object, oldest first.
+func Open() []Info {
+	registry.Lock()
+	var list []*entry
+	for _, e := range registry.open {
+		list = append(list, e)
+	}
+	registry.Unlock()
+	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	infos := make([]Info, 0, len(list))
+	for _, e := range list {
+		infos = append(infos, e.info())
+	}
+	return infos
+}
