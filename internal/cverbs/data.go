@@ -1,0 +1,104 @@
+//go:build linux && cgo
+
+package cverbs
+
+// #cgo noescape gf1_post_send
+// #cgo nocallback gf1_post_send
+// #cgo noescape gf1_post_recv
+// #cgo nocallback gf1_post_recv
+// #cgo noescape gf1_post_and_poll
+// #cgo nocallback gf1_post_and_poll
+// #cgo noescape gf1_poll
+// #cgo nocallback gf1_poll
+// #cgo noescape gf1_spin
+// #cgo nocallback gf1_spin
+// #cgo noescape gf1_arm
+// #cgo nocallback gf1_arm
+// #include <stdlib.h>
+// #include "gf1_data.h"
+import "C"
+
+import (
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Alloc returns zeroed C memory, or nil when there is none.
+func Alloc(size uintptr) unsafe.Pointer { return C.calloc(1, C.size_t(size)) }
+
+// Free gives back what Alloc returned.
+func Free(p unsafe.Pointer) { C.free(p) }
+
+// NewQueue enters a queue of the given depth into the table that polling uses.
+func NewQueue(depth int) (*Queue, error) {
+	q, err := C.gf1_queue_new(C.uint32_t(depth))
+	if q == nil {
+		if err == nil {
+			err = syscall.ENOMEM
+		}
+		return nil, err
+	}
+	return (*Queue)(unsafe.Pointer(q)), nil
+}
+
+// Free takes the queue out of the table: completions that still come for it
+// are dropped.
+func (q *Queue) Free() { C.gf1_queue_free((*C.struct_gf1_queue)(unsafe.Pointer(q))) }
+
+// PostSend posts the first n requests of a chained array in C memory.
+//
+// Implements: ibv_post_send.
+func (qp QP) PostSend(wr *SendWR, n int) Posted {
+	r := C.gf1_post_send(qp.c(), (*C.struct_gf1_send_wr)(unsafe.Pointer(wr)), C.int(n))
+	return *(*Posted)(unsafe.Pointer(&r))
+}
+
+// PostRecv posts the first n requests of a chained array in C memory.
+//
+// Implements: ibv_post_recv.
+func (qp QP) PostRecv(wr *RecvWR, n int) Posted {
+	r := C.gf1_post_recv(qp.c(), (*C.struct_gf1_recv_wr)(unsafe.Pointer(wr)), C.int(n))
+	return *(*Posted)(unsafe.Pointer(&r))
+}
+
+// PostAndPoll posts as PostSend does and then polls once.
+//
+// Implements: ibv_post_send, ibv_poll_cq.
+func (qp QP) PostAndPoll(wr *SendWR, n int, cq CQ, wc *WC, entries int) Posted {
+	r := C.gf1_post_and_poll(qp.c(), (*C.struct_gf1_send_wr)(unsafe.Pointer(wr)), C.int(n),
+		cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries))
+	return *(*Posted)(unsafe.Pointer(&r))
+}
+
+// Poll stores up to entries completions and returns their number.
+//
+// Implements: ibv_poll_cq.
+func (cq CQ) Poll(wc *WC, entries int) (int, error) {
+	return polled(C.gf1_poll(cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries)))
+}
+
+// Spin polls until there is a completion or d has gone by.
+//
+// Implements: ibv_poll_cq.
+func (cq CQ) Spin(wc *WC, entries int, d time.Duration) (int, error) {
+	return polled(C.gf1_spin(cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries), C.int64_t(d)))
+}
+
+func polled(n C.int) (int, error) {
+	if n < 0 {
+		return 0, syscall.Errno(-n)
+	}
+	return int(n), nil
+}
+
+// Arm asks for an event at the next completion, or the next solicited one.
+//
+// Implements: ibv_req_notify_cq.
+func (cq CQ) Arm(solicitedOnly bool) error {
+	only := C.int(0)
+	if solicitedOnly {
+		only = 1
+	}
+	return errno(C.gf1_arm(cq.c(), only))
+}

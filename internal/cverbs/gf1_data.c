@@ -1,0 +1,234 @@
+//go:build linux && cgo
+
+#include "gf1_data.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	QUEUES = 1 << GF1_QUEUE_BITS,
+	USES = 1 << GF1_USE_BITS,
+	QUEUE_SHIFT = 64 - GF1_QUEUE_BITS,
+	USE_SHIFT = 32,
+	SPINS_PER_CLOCK = 64,
+};
+
+/* Records by index. The table is never moved, so polling needs no lock: only
+ * touched pages of it cost memory. */
+static struct gf1_queue *queues[QUEUES];
+static uint16_t uses[QUEUES];
+static uint32_t free_from;
+static pthread_mutex_t queues_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint32_t slots_for(uint32_t depth)
+{
+	uint32_t slots = 1;
+
+	while (slots < depth)
+		slots <<= 1;
+	return slots;
+}
+
+/* Takes the next free index after the one handed out last, so that an index
+ * rests as long as possible before it is used again. */
+static int enter(struct gf1_queue *queue)
+{
+	uint32_t i, index;
+
+	for (i = 0; i < QUEUES; i++) {
+		index = (free_from + i) & (QUEUES - 1);
+		if (__atomic_load_n(&queues[index], __ATOMIC_RELAXED) != NULL)
+			continue;
+		free_from = index + 1;
+		uses[index] = (uses[index] + 1) & (USES - 1);
+		queue->base = (uint64_t)index << QUEUE_SHIFT | (uint64_t)uses[index] << USE_SHIFT;
+		__atomic_store_n(&queues[index], queue, __ATOMIC_RELEASE);
+		return 0;
+	}
+	return ENFILE;
+}
+
+struct gf1_queue *gf1_queue_new(uint32_t depth)
+{
+	uint32_t slots = slots_for(depth);
+	struct gf1_queue *queue = calloc(1, sizeof(*queue));
+	int rc;
+
+	if (queue == NULL)
+		return NULL;
+	queue->ids = calloc(slots, sizeof(*queue->ids));
+	if (queue->ids == NULL) {
+		free(queue);
+		errno = ENOMEM;
+		return NULL;
+	}
+	queue->mask = slots - 1;
+	pthread_mutex_lock(&queues_lock);
+	rc = enter(queue);
+	pthread_mutex_unlock(&queues_lock);
+	if (rc != 0) {
+		free(queue->ids);
+		free(queue);
+		errno = rc;
+		return NULL;
+	}
+	return queue;
+}
+
+void gf1_queue_free(struct gf1_queue *queue)
+{
+	pthread_mutex_lock(&queues_lock);
+	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&queues_lock);
+	free(queue->ids);
+	free(queue);
+}
+
+/* Turns device completions into the caller's, in place; returns how many stay. */
+static int translate(struct gf1_wc *wc, int n)
+{
+	int kept = 0, i;
+
+	for (i = 0; i < n; i++) {
+		uint64_t wr_id = wc[i].wr_id;
+		struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
+		uint32_t seq = (uint32_t)wr_id;
+
+		if (queue == NULL || queue->base >> USE_SHIFT != wr_id >> USE_SHIFT)
+			continue;
+		wc[i].wr_id = queue->ids[seq & queue->mask];
+		__atomic_store_n(&queue->head, seq + 1, __ATOMIC_RELEASE);
+		if (queue->has_beacon && seq == queue->beacon)
+			continue;
+		/* Only the poller of this queue's CQ writes these two. */
+		__atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+		if (wc[i].status != 0)
+			__atomic_store_n(&queue->failed, queue->failed + 1, __ATOMIC_RELAXED);
+		if (kept != i)
+			wc[kept] = wc[i];
+		kept++;
+	}
+	return kept;
+}
+
+int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
+{
+	int n;
+
+	/* Dropped completions must not make a full CQ look empty. */
+	do {
+		n = cq->context->ops.poll_cq(cq, entries, wc);
+		if (n < 0)
+			return errno > 0 ? -errno : -EIO;
+		if (n == 0)
+			return 0;
+		n = translate(wc, n);
+	} while (n == 0);
+	return n;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int64_t ns)
+{
+	int64_t end = 0;
+	int i, n;
+
+	for (;;) {
+		for (i = 0; i < SPINS_PER_CLOCK; i++) {
+			n = gf1_poll(cq, wc, entries);
+			if (n != 0)
+				return n;
+			relax();
+		}
+		if (end == 0)
+			end = now_ns() + ns;
+		else if (now_ns() >= end)
+			return 0;
+	}
+}
+
+int gf1_arm(struct gf1_cq *cq, int solicited_only)
+{
+	int rc = cq->context->ops.req_notify_cq(cq, solicited_only);
+
+	if (rc == 0)
+		return 0;
+	return rc > 0 ? rc : (errno > 0 ? errno : EIO);
+}
+
+/* Providers return a positive errno; some old ones -1 with errno set. */
+static int32_t post_rc(int rc)
+{
+	if (rc == -1)
+		return errno > 0 ? errno : EIO;
+	return rc < 0 ? -rc : rc;
+}
+
+struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n)
+{
+	struct gf1_posted result = { .posted = n };
+	struct gf1_send_wr *next = wr[n - 1].next, *bad = NULL;
+	int rc;
+
+	wr[n - 1].next = NULL;
+	rc = qp->context->ops.post_send(qp, wr, &bad);
+	wr[n - 1].next = next;
+	if (rc != 0) {
+		result.rc = post_rc(rc);
+		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
+	}
+	return result;
+}
+
+struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n)
+{
+	struct gf1_posted result = { .posted = n };
+	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
+	int rc;
+
+	wr[n - 1].next = NULL;
+	rc = qp->context->ops.post_recv(qp, wr, &bad);
+	wr[n - 1].next = next;
+	if (rc != 0) {
+		result.rc = post_rc(rc);
+		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
+	}
+	return result;
+}
+
+struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,
+				    struct gf1_wc *wc, int entries)
+{
+	struct gf1_posted result = { 0 };
+	int polled;
+
+	if (n > 0)
+		result = gf1_post_send(qp, wr, n);
+	if (entries > 0) {
+		polled = gf1_poll(cq, wc, entries);
+		if (polled < 0)
+			result.poll_rc = -polled;
+		else
+			result.polled = polled;
+	}
+	return result;
+}

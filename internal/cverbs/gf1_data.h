@@ -1,0 +1,63 @@
+/* The data path: one crossing posts a chain, one polls a batch.
+ *
+ * A queue's requests carry our own wr_id: which queue, which use of that
+ * queue's id, and the request's sequence number. Polling turns it back into
+ * the caller's and notes in the queue's record how far the device has come, so
+ * that a full queue is known before the device is asked. A completion of a
+ * queue that is gone is dropped.
+ *
+ *   bit 63 .. 44   index of the queue's record
+ *   bit 43 .. 32   how often that index was used before
+ *   bit 31 ..  0   sequence number of the request
+ */
+#ifndef GF1_DATA_H
+#define GF1_DATA_H
+
+#include "gf1_abi.h"
+
+enum {
+	GF1_QUEUE_BITS = 20,
+	GF1_USE_BITS = 12,
+};
+
+/* One direction of a queue pair. Go writes ids and tail, polling writes the
+ * rest. A sequence number's slot in ids is its low bits. */
+struct gf1_queue {
+	uint64_t *ids;       /* the caller's wr_id of each request in flight */
+	uint64_t base;       /* the upper half of wr_id */
+	uint32_t mask;       /* slots of ids, less one; slots are a power of two */
+	uint32_t tail;       /* sequence number of the next request */
+	uint32_t head;       /* requests below this one are done; atomic */
+	uint32_t beacon;     /* sequence number whose completion is not shown */
+	uint32_t has_beacon;
+	uint32_t unused;
+	uint64_t completed;  /* completions seen; atomic */
+	uint64_t failed;     /* those of them that failed; atomic */
+};
+
+/* NULL with errno set to ENOMEM, or to ENFILE when all records are taken. */
+struct gf1_queue *gf1_queue_new(uint32_t depth);
+void gf1_queue_free(struct gf1_queue *queue);
+
+struct gf1_posted {
+	int32_t rc;     /* 0 or a positive errno */
+	int32_t posted; /* how many the device took */
+	int32_t polled; /* completions stored */
+	int32_t poll_rc;
+};
+
+/* Post the first n of an array of requests that are chained in order. */
+struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n);
+struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n);
+/* The same for send requests, then one poll of cq. */
+struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,
+				    struct gf1_wc *wc, int entries);
+
+/* How many completions were stored, or a negative errno. */
+int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries);
+/* Polls until there is a completion or about ns nanoseconds have gone. */
+int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int64_t ns);
+/* 0 or a positive errno. */
+int gf1_arm(struct gf1_cq *cq, int solicited_only);
+
+#endif

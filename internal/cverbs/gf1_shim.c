@@ -1,0 +1,210 @@
+//go:build linux && cgo
+
+#include "gf1_shim.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Access bits from here on are optional: an older kernel may ignore them, and
+ * plain reg_mr refuses them. */
+#define GF1_ACCESS_OPTIONAL_FIRST (1u << 20)
+
+const char *const gf1_exported_names[] = {
+#define GF1_NAME(result, name, args) "ibv_" #name,
+	GF1_EXPORTED_VERBS(GF1_NAME)
+#undef GF1_NAME
+	NULL,
+};
+
+/* A verb that failed without setting errno still failed. */
+static int errno_or_io(void)
+{
+	return errno != 0 ? errno : EIO;
+}
+
+/* Verbs that make something return NULL and set errno. */
+static int made(void *object, void *out)
+{
+	if (object == NULL)
+		return errno_or_io();
+	memcpy(out, &object, sizeof(object));
+	return 0;
+}
+
+/* Other verbs return 0, a positive errno, or -1 with errno set. */
+static int done(int rc)
+{
+	if (rc == 0)
+		return 0;
+	return rc > 0 ? rc : errno_or_io();
+}
+
+#define NEED(v, name) \
+	do { \
+		if ((v)->name == NULL) \
+			return EOPNOTSUPP; \
+		errno = 0; \
+	} while (0)
+
+static int library_query_port(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len)
+{
+	struct gf1_verbs_context *ext;
+	size_t reach = sizeof(*ext) - offsetof(struct gf1_verbs_context, query_port);
+
+	if (context->abi_compat != GF1_ABI_IS_EXTENDED)
+		return EOPNOTSUPP;
+	ext = (struct gf1_verbs_context *)((char *)context - offsetof(struct gf1_verbs_context, context));
+	if (ext->sz < reach || ext->query_port == NULL)
+		return EOPNOTSUPP;
+	return ext->query_port(context, port, attr, len);
+}
+
+void gf1_complete_table(struct gf1_verbs *table)
+{
+	table->query_port = library_query_port;
+}
+
+int gf1_count_devices(const struct gf1_finder *finder, int *count)
+{
+	struct gf1_device **list;
+
+	errno = 0;
+	*count = 0;
+	list = finder->get_device_list(count);
+	if (list == NULL)
+		return errno_or_io();
+	finder->free_device_list(list);
+	return 0;
+}
+
+int gf1_open(const struct gf1_finder *finder, const char *name, struct gf1_context **out)
+{
+	struct gf1_device **list;
+	int count = 0, rc = ENODEV, i;
+
+	errno = 0;
+	list = finder->get_device_list(&count);
+	if (list == NULL)
+		return errno_or_io();
+	for (i = 0; i < count; i++) {
+		if (strncmp(list[i]->name, name, sizeof(list[i]->name)) != 0)
+			continue;
+		errno = 0;
+		rc = made(finder->open_device(list[i]), out);
+		break;
+	}
+	finder->free_device_list(list);
+	return rc;
+}
+
+int gf1_close(const struct gf1_verbs *v, struct gf1_context *context)
+{
+	NEED(v, close_device);
+	return done(v->close_device(context));
+}
+
+int gf1_query_device(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_device_attr *attr)
+{
+	NEED(v, query_device);
+	return done(v->query_device(context, attr));
+}
+
+int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr)
+{
+	NEED(v, query_port);
+	return done(v->query_port(context, port, attr, sizeof(*attr)));
+}
+
+int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out)
+{
+	NEED(v, alloc_pd);
+	return made(v->alloc_pd(context), out);
+}
+
+int gf1_dealloc_pd(const struct gf1_verbs *v, struct gf1_pd *pd)
+{
+	NEED(v, dealloc_pd);
+	return done(v->dealloc_pd(pd));
+}
+
+int gf1_reg_mr(const struct gf1_verbs *v, struct gf1_pd *pd, void *addr, size_t length, unsigned int access,
+	       struct gf1_mr **out)
+{
+	if (access >= GF1_ACCESS_OPTIONAL_FIRST) {
+		NEED(v, reg_mr_iova2);
+		return made(v->reg_mr_iova2(pd, addr, length, (uintptr_t)addr, access), out);
+	}
+	NEED(v, reg_mr);
+	return made(v->reg_mr(pd, addr, length, (int)access), out);
+}
+
+int gf1_dereg_mr(const struct gf1_verbs *v, struct gf1_mr *mr)
+{
+	NEED(v, dereg_mr);
+	return done(v->dereg_mr(mr));
+}
+
+int gf1_create_channel(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_comp_channel **out)
+{
+	NEED(v, create_comp_channel);
+	return made(v->create_comp_channel(context), out);
+}
+
+int gf1_destroy_channel(const struct gf1_verbs *v, struct gf1_comp_channel *channel)
+{
+	NEED(v, destroy_comp_channel);
+	return done(v->destroy_comp_channel(channel));
+}
+
+int gf1_create_cq(const struct gf1_verbs *v, struct gf1_context *context, int cqe, struct gf1_comp_channel *channel,
+		  int vector, struct gf1_cq **out)
+{
+	NEED(v, create_cq);
+	return made(v->create_cq(context, cqe, NULL, channel, vector), out);
+}
+
+int gf1_destroy_cq(const struct gf1_verbs *v, struct gf1_cq *cq)
+{
+	NEED(v, destroy_cq);
+	return done(v->destroy_cq(cq));
+}
+
+int gf1_get_cq_event(const struct gf1_verbs *v, struct gf1_comp_channel *channel, struct gf1_cq **out)
+{
+	void *cq_context;
+
+	NEED(v, get_cq_event);
+	return done(v->get_cq_event(channel, out, &cq_context));
+}
+
+int gf1_ack_cq_events(const struct gf1_verbs *v, struct gf1_cq *cq, unsigned int events)
+{
+	NEED(v, ack_cq_events);
+	v->ack_cq_events(cq, events);
+	return 0;
+}
+
+int gf1_create_qp(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_qp_init_attr *attr, struct gf1_qp **out)
+{
+	NEED(v, create_qp);
+	return made(v->create_qp(pd, attr), out);
+}
+
+int gf1_modify_qp(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask)
+{
+	NEED(v, modify_qp);
+	return done(v->modify_qp(qp, attr, mask));
+}
+
+int gf1_query_qp(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask,
+		 struct gf1_qp_init_attr *init)
+{
+	NEED(v, query_qp);
+	return done(v->query_qp(qp, attr, mask, init));
+}
+
+int gf1_destroy_qp(const struct gf1_verbs *v, struct gf1_qp *qp)
+{
+	NEED(v, destroy_qp);
+	return done(v->destroy_qp(qp));
+}

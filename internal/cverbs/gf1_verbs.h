@@ -1,0 +1,49 @@
+/* The function table that every control verb goes through. libibverbs finds
+ * its own data behind a context, so a context that is not the library's must
+ * never enter it: whoever opens a device brings the table that serves it.
+ *
+ * Each entry has the signature and the error convention of the verb it is
+ * named after. An absent entry is NULL and answers EOPNOTSUPP. */
+#ifndef GF1_VERBS_H
+#define GF1_VERBS_H
+
+#include "gf1_abi.h"
+
+/* X(result, name, arguments): what libibverbs exports under "ibv_" name. */
+#define GF1_EXPORTED_VERBS(X) \
+	X(int, close_device, (struct gf1_context * context)) \
+	X(int, query_device, (struct gf1_context * context, struct gf1_device_attr * attr)) \
+	X(struct gf1_pd *, alloc_pd, (struct gf1_context * context)) \
+	X(int, dealloc_pd, (struct gf1_pd * pd)) \
+	X(struct gf1_mr *, reg_mr, (struct gf1_pd * pd, void *addr, size_t length, int access)) \
+	X(struct gf1_mr *, reg_mr_iova2, \
+	  (struct gf1_pd * pd, void *addr, size_t length, uint64_t iova, unsigned int access)) \
+	X(int, dereg_mr, (struct gf1_mr * mr)) \
+	X(struct gf1_comp_channel *, create_comp_channel, (struct gf1_context * context)) \
+	X(int, destroy_comp_channel, (struct gf1_comp_channel * channel)) \
+	X(struct gf1_cq *, create_cq, \
+	  (struct gf1_context * context, int cqe, void *cq_context, struct gf1_comp_channel *channel, int vector)) \
+	X(int, destroy_cq, (struct gf1_cq * cq)) \
+	X(int, get_cq_event, (struct gf1_comp_channel * channel, struct gf1_cq * *cq, void **cq_context)) \
+	X(void, ack_cq_events, (struct gf1_cq * cq, unsigned int events)) \
+	X(struct gf1_qp *, create_qp, (struct gf1_pd * pd, struct gf1_qp_init_attr * attr)) \
+	X(int, modify_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask)) \
+	X(int, query_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask, struct gf1_qp_init_attr * init)) \
+	X(int, destroy_qp, (struct gf1_qp * qp))
+
+struct gf1_verbs {
+#define GF1_FIELD(result, name, args) result(*name) args;
+	GF1_EXPORTED_VERBS(GF1_FIELD)
+#undef GF1_FIELD
+	/* An inline function in the library's header, not an export. */
+	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
+};
+
+/* The library's functions for finding devices, which take no context. */
+struct gf1_finder {
+	struct gf1_device **(*get_device_list)(int *count);
+	void (*free_device_list)(struct gf1_device **list);
+	struct gf1_context *(*open_device)(struct gf1_device *device);
+};
+
+#endif
