@@ -6,6 +6,8 @@ package cverbs
 // #cgo nocallback gf1_post_send
 // #cgo noescape gf1_post_recv
 // #cgo nocallback gf1_post_recv
+// #cgo noescape gf1_post_srq_recv
+// #cgo nocallback gf1_post_srq_recv
 // #cgo noescape gf1_post_and_poll
 // #cgo nocallback gf1_post_and_poll
 // #cgo noescape gf1_poll
@@ -33,6 +35,16 @@ func Free(p unsafe.Pointer) { C.free(p) }
 // NewQueue enters a queue of the given depth into the table that polling uses.
 func NewQueue(depth int) (*Queue, error) {
 	q, err := C.gf1_queue_new(C.uint32_t(depth))
+	return newQueue(q, err)
+}
+
+// NewSharedQueue does the same for a shared receive queue.
+func NewSharedQueue(depth int) (*Queue, error) {
+	q, err := C.gf1_queue_new_shared(C.uint32_t(depth))
+	return newQueue(q, err)
+}
+
+func newQueue(q *C.struct_gf1_queue, err error) (*Queue, error) {
 	if q == nil {
 		if err == nil {
 			err = syscall.ENOMEM
@@ -59,6 +71,14 @@ func (qp QP) PostSend(wr *SendWR, n int) Posted {
 // Implements: ibv_post_recv.
 func (qp QP) PostRecv(wr *RecvWR, n int) Posted {
 	r := C.gf1_post_recv(qp.c(), (*C.struct_gf1_recv_wr)(unsafe.Pointer(wr)), C.int(n))
+	return *(*Posted)(unsafe.Pointer(&r))
+}
+
+// PostRecv posts the first n requests of a chained array in C memory.
+//
+// Implements: ibv_post_srq_recv.
+func (srq SRQ) PostRecv(wr *RecvWR, n int) Posted {
+	r := C.gf1_post_srq_recv(srq.c(), (*C.struct_gf1_recv_wr)(unsafe.Pointer(wr)), C.int(n))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 

@@ -51,31 +51,52 @@ static int enter(struct gf1_queue *queue)
 	return ENFILE;
 }
 
-struct gf1_queue *gf1_queue_new(uint32_t depth)
+static void release(struct gf1_queue *queue)
 {
-	uint32_t slots = slots_for(depth);
+	free(queue->next);
+	free(queue->ids);
+	free(queue);
+}
+
+static struct gf1_queue *new_queue(uint32_t depth, int shared)
+{
+	uint32_t slots = slots_for(depth), i;
 	struct gf1_queue *queue = calloc(1, sizeof(*queue));
-	int rc;
+	int rc = ENOMEM;
 
 	if (queue == NULL)
 		return NULL;
 	queue->ids = calloc(slots, sizeof(*queue->ids));
-	if (queue->ids == NULL) {
-		free(queue);
-		errno = ENOMEM;
-		return NULL;
-	}
+	if (queue->ids == NULL)
+		goto fail;
 	queue->mask = slots - 1;
+	if (shared) {
+		queue->next = calloc(slots, sizeof(*queue->next));
+		if (queue->next == NULL)
+			goto fail;
+		for (i = 0; i + 1 < depth; i++)
+			queue->next[i] = i + 2;
+		queue->tail = depth > 0 ? 1 : 0;
+	}
 	pthread_mutex_lock(&queues_lock);
 	rc = enter(queue);
 	pthread_mutex_unlock(&queues_lock);
-	if (rc != 0) {
-		free(queue->ids);
-		free(queue);
-		errno = rc;
-		return NULL;
-	}
-	return queue;
+	if (rc == 0)
+		return queue;
+fail:
+	release(queue);
+	errno = rc;
+	return NULL;
+}
+
+struct gf1_queue *gf1_queue_new(uint32_t depth)
+{
+	return new_queue(depth, 0);
+}
+
+struct gf1_queue *gf1_queue_new_shared(uint32_t depth)
+{
+	return new_queue(depth, 1);
 }
 
 void gf1_queue_free(struct gf1_queue *queue)
@@ -83,8 +104,23 @@ void gf1_queue_free(struct gf1_queue *queue)
 	pthread_mutex_lock(&queues_lock);
 	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&queues_lock);
-	free(queue->ids);
-	free(queue);
+	release(queue);
+}
+
+/* Notes the completion of a shared receive and gives its slot back. The pollers
+ * of several CQs may be here at once. */
+static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t slot)
+{
+	uint32_t first = __atomic_load_n(&queue->returned, __ATOMIC_RELAXED);
+
+	wc->wr_id = queue->ids[slot];
+	__atomic_fetch_add(&queue->completed, 1, __ATOMIC_RELAXED);
+	if (wc->status != 0)
+		__atomic_fetch_add(&queue->failed, 1, __ATOMIC_RELAXED);
+	do {
+		queue->next[slot] = first;
+	} while (!__atomic_compare_exchange_n(&queue->returned, &first, slot + 1, 1, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
 }
 
 /* Turns device completions into the caller's, in place; returns how many stay. */
@@ -99,14 +135,18 @@ static int translate(struct gf1_wc *wc, int n)
 
 		if (queue == NULL || queue->base >> USE_SHIFT != wr_id >> USE_SHIFT)
 			continue;
-		wc[i].wr_id = queue->ids[seq & queue->mask];
-		__atomic_store_n(&queue->head, seq + 1, __ATOMIC_RELEASE);
-		if (queue->has_beacon && seq == queue->beacon)
-			continue;
-		/* Only the poller of this queue's CQ writes these two. */
-		__atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
-		if (wc[i].status != 0)
-			__atomic_store_n(&queue->failed, queue->failed + 1, __ATOMIC_RELAXED);
+		if (__builtin_expect(queue->next != NULL, 0)) {
+			finish_shared(queue, &wc[i], seq & queue->mask);
+		} else {
+			wc[i].wr_id = queue->ids[seq & queue->mask];
+			__atomic_store_n(&queue->head, seq + 1, __ATOMIC_RELEASE);
+			if (queue->has_beacon && seq == queue->beacon)
+				continue;
+			/* Only the poller of this queue's CQ writes these two. */
+			__atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
+			if (wc[i].status != 0)
+				__atomic_store_n(&queue->failed, queue->failed + 1, __ATOMIC_RELAXED);
+		}
 		if (kept != i)
 			wc[kept] = wc[i];
 		kept++;
@@ -207,6 +247,22 @@ struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_recv(qp, wr, &bad);
+	wr[n - 1].next = next;
+	if (rc != 0) {
+		result.rc = post_rc(rc);
+		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
+	}
+	return result;
+}
+
+struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n)
+{
+	struct gf1_posted result = { .posted = n };
+	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
+	int rc;
+
+	wr[n - 1].next = NULL;
+	rc = srq->context->ops.post_srq_recv(srq, wr, &bad);
 	wr[n - 1].next = next;
 	if (rc != 0) {
 		result.rc = post_rc(rc);

@@ -9,6 +9,12 @@
  *   bit 63 .. 44   index of the queue's record
  *   bit 43 .. 32   how often that index was used before
  *   bit 31 ..  0   sequence number of the request
+ *
+ * The receives of a shared receive queue complete in any order, on any CQ, so
+ * that its requests carry a slot in place of a sequence number. Who posts takes
+ * slots off a list of its own; polling gives them back on a second list, which
+ * the poster takes over whole when its own is empty: many may give back and
+ * one takes, and neither needs a lock.
  */
 #ifndef GF1_DATA_H
 #define GF1_DATA_H
@@ -21,7 +27,10 @@ enum {
 };
 
 /* One direction of a queue pair. Go writes ids and tail, polling writes the
- * rest. A sequence number's slot in ids is its low bits. */
+ * rest. A sequence number's slot in ids is its low bits.
+ *
+ * In a shared queue next is set, tail heads the poster's own list and returned
+ * the other one: a slot plus one, 0 for an empty list; head is not used. */
 struct gf1_queue {
 	uint64_t *ids;       /* the caller's wr_id of each request in flight */
 	uint64_t base;       /* the upper half of wr_id */
@@ -30,13 +39,16 @@ struct gf1_queue {
 	uint32_t head;       /* requests below this one are done; atomic */
 	uint32_t beacon;     /* sequence number whose completion is not shown */
 	uint32_t has_beacon;
-	uint32_t unused;
+	uint32_t returned;   /* shared: list of the slots given back; atomic */
 	uint64_t completed;  /* completions seen; atomic */
 	uint64_t failed;     /* those of them that failed; atomic */
+	uint32_t *next;      /* shared: the slot that follows each in its list */
 };
 
 /* NULL with errno set to ENOMEM, or to ENFILE when all records are taken. */
 struct gf1_queue *gf1_queue_new(uint32_t depth);
+/* The record of a shared receive queue; every slot is on the poster's list. */
+struct gf1_queue *gf1_queue_new_shared(uint32_t depth);
 void gf1_queue_free(struct gf1_queue *queue);
 
 struct gf1_posted {
@@ -49,6 +61,7 @@ struct gf1_posted {
 /* Post the first n of an array of requests that are chained in order. */
 struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n);
 struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n);
+struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n);
 /* The same for send requests, then one poll of cq. */
 struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,
 				    struct gf1_wc *wc, int entries);

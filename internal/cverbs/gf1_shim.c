@@ -208,3 +208,77 @@ int gf1_destroy_qp(const struct gf1_verbs *v, struct gf1_qp *qp)
 	NEED(v, destroy_qp);
 	return done(v->destroy_qp(qp));
 }
+
+int gf1_resize_cq(const struct gf1_verbs *v, struct gf1_cq *cq, int cqe)
+{
+	NEED(v, resize_cq);
+	return done(v->resize_cq(cq, cqe));
+}
+
+int gf1_create_srq(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_srq_init_attr *attr, struct gf1_srq **out)
+{
+	NEED(v, create_srq);
+	return made(v->create_srq(pd, attr), out);
+}
+
+int gf1_modify_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr, int mask)
+{
+	NEED(v, modify_srq);
+	return done(v->modify_srq(srq, attr, mask));
+}
+
+int gf1_query_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr)
+{
+	NEED(v, query_srq);
+	return done(v->query_srq(srq, attr));
+}
+
+int gf1_destroy_srq(const struct gf1_verbs *v, struct gf1_srq *srq)
+{
+	NEED(v, destroy_srq);
+	return done(v->destroy_srq(srq));
+}
+
+int gf1_create_ah(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_ah_attr *attr, struct gf1_ah **out)
+{
+	NEED(v, create_ah);
+	return made(v->create_ah(pd, attr), out);
+}
+
+int gf1_destroy_ah(const struct gf1_verbs *v, struct gf1_ah *ah)
+{
+	NEED(v, destroy_ah);
+	return done(v->destroy_ah(ah));
+}
+
+int gf1_init_ah_from_wc(const struct gf1_verbs *v, struct gf1_context *context, uint8_t port, struct gf1_wc *wc,
+			struct gf1_grh *grh, struct gf1_ah_attr *attr)
+{
+	NEED(v, init_ah_from_wc);
+	return done(v->init_ah_from_wc(context, port, wc, grh, attr));
+}
+
+int gf1_attach_mcast(const struct gf1_verbs *v, struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid)
+{
+	NEED(v, attach_mcast);
+	return done(v->attach_mcast(qp, gid, lid));
+}
+
+int gf1_detach_mcast(const struct gf1_verbs *v, struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid)
+{
+	NEED(v, detach_mcast);
+	return done(v->detach_mcast(qp, gid, lid));
+}
+
+int gf1_get_async_event(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_async_event *event)
+{
+	NEED(v, get_async_event);
+	return done(v->get_async_event(context, event));
+}
+
+int gf1_ack_async_event(const struct gf1_verbs *v, struct gf1_async_event *event)
+{
+	NEED(v, ack_async_event);
+	v->ack_async_event(event);
+	return 0;
+}

@@ -29,7 +29,21 @@
 	X(struct gf1_qp *, create_qp, (struct gf1_pd * pd, struct gf1_qp_init_attr * attr)) \
 	X(int, modify_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask)) \
 	X(int, query_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask, struct gf1_qp_init_attr * init)) \
-	X(int, destroy_qp, (struct gf1_qp * qp))
+	X(int, destroy_qp, (struct gf1_qp * qp)) \
+	X(int, resize_cq, (struct gf1_cq * cq, int cqe)) \
+	X(struct gf1_srq *, create_srq, (struct gf1_pd * pd, struct gf1_srq_init_attr * attr)) \
+	X(int, modify_srq, (struct gf1_srq * srq, struct gf1_srq_attr * attr, int mask)) \
+	X(int, query_srq, (struct gf1_srq * srq, struct gf1_srq_attr * attr)) \
+	X(int, destroy_srq, (struct gf1_srq * srq)) \
+	X(struct gf1_ah *, create_ah, (struct gf1_pd * pd, struct gf1_ah_attr * attr)) \
+	X(int, destroy_ah, (struct gf1_ah * ah)) \
+	X(int, init_ah_from_wc, \
+	  (struct gf1_context * context, uint8_t port, struct gf1_wc * wc, struct gf1_grh * grh, \
+	   struct gf1_ah_attr * attr)) \
+	X(int, attach_mcast, (struct gf1_qp * qp, const union gf1_gid *gid, uint16_t lid)) \
+	X(int, detach_mcast, (struct gf1_qp * qp, const union gf1_gid *gid, uint16_t lid)) \
+	X(int, get_async_event, (struct gf1_context * context, struct gf1_async_event * event)) \
+	X(void, ack_async_event, (struct gf1_async_event * event))
 
 struct gf1_verbs {
 #define GF1_FIELD(result, name, args) result(*name) args;

@@ -137,6 +137,45 @@ QP(mutex);
 QP(cond);
 QP(events_completed);
 
+#define SRQ(field) SAME_PLACE(struct gf1_srq, struct ibv_srq, field)
+SAME_SIZE(struct gf1_srq, struct ibv_srq);
+SRQ(context);
+SRQ(srq_context);
+SRQ(pd);
+SRQ(handle);
+SRQ(mutex);
+SRQ(cond);
+SRQ(events_completed);
+
+SAME_SIZE(struct gf1_srq_attr, struct ibv_srq_attr);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, max_wr);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, max_sge);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, srq_limit);
+SAME_SIZE(struct gf1_srq_init_attr, struct ibv_srq_init_attr);
+SAME_PLACE(struct gf1_srq_init_attr, struct ibv_srq_init_attr, srq_context);
+SAME_PLACE(struct gf1_srq_init_attr, struct ibv_srq_init_attr, attr);
+
+SAME_SIZE(struct gf1_ah, struct ibv_ah);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, context);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, pd);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, handle);
+
+SAME_SIZE(struct gf1_grh, struct ibv_grh);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, version_tclass_flow);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, paylen);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, next_hdr);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, hop_limit);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, sgid);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, dgid);
+
+#define EVENT(field) SAME_PLACE(struct gf1_async_event, struct ibv_async_event, field)
+SAME_SIZE(struct gf1_async_event, struct ibv_async_event);
+EVENT(element.cq);
+EVENT(element.qp);
+EVENT(element.srq);
+EVENT(element.port_num);
+EVENT(event_type);
+
 SAME_SIZE(struct gf1_sge, struct ibv_sge);
 SAME_PLACE(struct gf1_sge, struct ibv_sge, addr);
 SAME_PLACE(struct gf1_sge, struct ibv_sge, length);
