@@ -85,7 +85,7 @@ func (e *end) rtrAttr(peer *end) *cverbs.QPAttr {
 func psn(e *end) uint32 { return e.qp.Num()*7919 + uint32(e.device[len(e.device)-1]) }
 
 func (e *end) rtsAttr() *cverbs.QPAttr {
-	return &cverbs.QPAttr{State: cverbs.IBV_QPS_RTS, SQPSN: psn(e), Timeout: 8, RetryCnt: 2, RNRRetry: 2, MaxRdAtomic: 1}
+	return &cverbs.QPAttr{State: cverbs.IBV_QPS_RTS, SQPSN: psn(e), Timeout: 8, RetryCnt: 2, RNRRetry: 7, MaxRdAtomic: 1}
 }
 
 func (e *end) modify(attr *cverbs.QPAttr, mask uint32) {
