@@ -11,3 +11,8 @@ var (
 	errBusy        = syscall.EBUSY
 	errUnsupported = syscall.EOPNOTSUPP
 )
+
+var (
+	errNoDevice = syscall.ENODEV
+	errNoEntry  = syscall.ENOENT
+)
