@@ -52,6 +52,11 @@ static int is_ipv4(const union gf1_gid *gid)
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
+static int is_ipv4_multicast(const uint8_t *ip)
+{
+	return ip[0] >> 4 == 0xe;
+}
+
 static uint16_t ipv4_checksum(const uint8_t *header)
 {
 	uint32_t sum = 0;
@@ -83,7 +88,8 @@ static void write_header(uint8_t header[GF1L_GRH_LEN], const struct gf1l_qp *fro
 	memset(header, 0, GF1L_GRH_LEN);
 	if (wqe->to.gid_type == GID_ROCE2)
 		length += UDP_LEN;
-	if (wqe->to.gid_type == GID_ROCE2 && is_ipv4(sgid)) {
+	if (wqe->to.gid_type == GID_ROCE2 && is_ipv4(sgid) &&
+	    (is_ipv4(&route->dgid) || is_ipv4_multicast(route->dgid.raw + 12))) {
 		ip[0] = 0x45;
 		ip[1] = route->traffic_class;
 		put16(ip + 2, length + IPV4_LEN);
@@ -174,15 +180,16 @@ void gf1l_receive_datagram(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l
 }
 
 /* The index of a GID in the port's table. A datagram to a multicast group is
- * answered from the first GID of the same type. */
-static int own_index(const struct gf1l_port *port, const union gf1_gid *gid, int type)
+ * answered from the first GID of the same type and family. */
+static int own_index(const struct gf1l_port *port, const union gf1_gid *gid, int type, int ipv4)
 {
 	int i;
 
 	for (i = 0; i < GF1L_GIDS; i++) {
 		if (port->gids[i].type != type)
 			continue;
-		if (gid->raw[0] == 0xff || memcmp(port->gids[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0)
+		if ((gid->raw[0] == 0xff && is_ipv4(&port->gids[i].gid) == ipv4) ||
+		    memcmp(port->gids[i].gid.raw, gid->raw, sizeof(gid->raw)) == 0)
 			return i;
 	}
 	return -1;
@@ -201,7 +208,7 @@ int gf1l_init_ah_from_wc(struct gf1_context *context, uint8_t port_num, struct g
 	struct gf1l_dev *dev = gf1l_ctx_of(context)->dev;
 	const uint8_t *header = (const uint8_t *)grh, *ip = header + GF1L_GRH_LEN - IPV4_LEN;
 	union gf1_gid own;
-	int type, index;
+	int type, index, ipv4 = header[0] >> 4 != 6;
 
 	memset(attr, 0, sizeof(*attr));
 	if (port_num < 1 || port_num > dev->num_ports) {
@@ -216,7 +223,7 @@ int gf1l_init_ah_from_wc(struct gf1_context *context, uint8_t port_num, struct g
 		return 0;
 	attr->is_global = 1;
 	attr->grh.hop_limit = 0xff;
-	if (header[0] >> 4 == 6) {
+	if (!ipv4) {
 		attr->grh.dgid = grh->sgid;
 		own = grh->dgid;
 		type = dev->link_layer == LINK_INFINIBAND ? GID_IB :
@@ -227,10 +234,12 @@ int gf1l_init_ah_from_wc(struct gf1_context *context, uint8_t port_num, struct g
 	} else {
 		map_ipv4(&attr->grh.dgid, ip + 12);
 		map_ipv4(&own, ip + 16);
+		if (is_ipv4_multicast(ip + 16))
+			own.raw[0] = 0xff;
 		attr->grh.traffic_class = ip[1];
 		type = GID_ROCE2;
 	}
-	index = own_index(&dev->ports[port_num], &own, type);
+	index = own_index(&dev->ports[port_num], &own, type, ipv4);
 	if (index < 0) {
 		errno = EINVAL;
 		return -1;
