@@ -12,7 +12,7 @@
  *   qp->sq_lock               a queue pair as a requester
  *   multicast groups          shared for delivery
  *   qp->rq_lock               a queue pair as a responder
- *   srq->lock, memory slots   slots are shared for access
+ *   srq->lock
  *   cq->lock
  *   channel, async pipe, QP table
  *   timers

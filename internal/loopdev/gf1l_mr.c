@@ -6,12 +6,15 @@
  *   bit 11 ..  1   how often the slot was used before
  *   bit  0         0 in a local key, 1 in a remote one
  *
- * so that a stale key, or one kind in the place of the other, is refused. A
- * slot's lock is held shared while its memory is in use: deregistration waits
- * for that, and after it nobody touches the memory. */
+ * so that a stale key, or one kind in the place of the other, is refused.
+ *
+ * Who uses a slot's memory is counted, in the order count, then look whether it
+ * is live. Deregistration ends its life, then waits until nobody is counted:
+ * after it nobody touches the memory. */
 #define _GNU_SOURCE
 #include "gf1l.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,8 +31,8 @@ enum {
 };
 
 struct gf1l_slot {
-	pthread_rwlock_t lock;
-	int live; /* atomic: refused from the moment that deregistration begins */
+	uint32_t users; /* atomic */
+	int live;       /* atomic: what follows holds, and is read only, while it is */
 	uint32_t index, uses, key;
 	int access;
 	struct gf1_pd *pd;
@@ -77,7 +80,6 @@ static struct gf1l_slot *take_slot(struct gf1l_keys *keys)
 		__atomic_store_n(&keys->chunks[index / CHUNK], slot, __ATOMIC_RELEASE);
 	}
 	slot = slot_at(keys, index);
-	pthread_rwlock_init(&slot->lock, NULL);
 	slot->index = index;
 	__atomic_store_n(&keys->made, index + 1, __ATOMIC_RELEASE);
 	return slot;
@@ -99,8 +101,6 @@ void gf1l_keys_free(struct gf1l_keys *keys)
 {
 	uint32_t i;
 
-	for (i = 1; i < keys->made; i++)
-		pthread_rwlock_destroy(&slot_at(keys, i)->lock);
 	for (i = 0; keys->chunks != NULL && i < CHUNKS; i++)
 		free(keys->chunks[i]);
 	free(keys->chunks);
@@ -161,7 +161,6 @@ struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, u
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_rwlock_wrlock(&slot->lock);
 	slot->uses = (slot->uses + 1) & USES_MASK;
 	slot->key = slot->index << INDEX_SHIFT | slot->uses << 1;
 	slot->access = (int)access;
@@ -169,8 +168,7 @@ struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, u
 	slot->base = addr;
 	slot->iova = iova;
 	slot->length = length;
-	__atomic_store_n(&slot->live, 1, __ATOMIC_RELEASE);
-	pthread_rwlock_unlock(&slot->lock);
+	__atomic_store_n(&slot->live, 1, __ATOMIC_SEQ_CST);
 
 	region->slot = slot;
 	region->mr.context = pd->context;
@@ -189,17 +187,27 @@ struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int acc
 	return gf1l_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
+static void await_users(struct gf1l_slot *slot)
+{
+	const struct timespec while_copying = { .tv_nsec = 50000 };
+	int yields = 0;
+
+	while (__atomic_load_n(&slot->users, __ATOMIC_SEQ_CST) != 0) {
+		if (yields++ < 100)
+			sched_yield();
+		else
+			nanosleep(&while_copying, NULL);
+	}
+}
+
 int gf1l_dereg_mr(struct gf1_mr *mr)
 {
 	struct region *region = GF1L_OF(struct region, mr, mr);
 	struct gf1l_ctx *ctx = gf1l_ctx_of(mr->context);
 	struct gf1l_slot *slot = region->slot;
 
-	__atomic_store_n(&slot->live, 0, __ATOMIC_RELEASE);
-	pthread_rwlock_wrlock(&slot->lock);
-	slot->pd = NULL;
-	slot->base = NULL;
-	pthread_rwlock_unlock(&slot->lock);
+	__atomic_store_n(&slot->live, 0, __ATOMIC_SEQ_CST);
+	await_users(slot);
 	give_slot(&ctx->dev->keys, slot);
 	gf1l_unref(&GF1L_OF(struct gf1l_pd, pd, mr->pd)->refs);
 	gf1l_unmake(ctx, region);
@@ -216,11 +224,11 @@ uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, in
 	if (index == 0 || index >= __atomic_load_n(&keys->made, __ATOMIC_ACQUIRE))
 		return NULL;
 	slot = slot_at(keys, index);
-	pthread_rwlock_rdlock(&slot->lock);
-	if (!__atomic_load_n(&slot->live, __ATOMIC_ACQUIRE) || key != (slot->key | (remote ? REMOTE_BIT : 0)) ||
+	__atomic_fetch_add(&slot->users, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&slot->live, __ATOMIC_SEQ_CST) || key != (slot->key | (remote ? REMOTE_BIT : 0)) ||
 	    slot->pd != pd || (access & ~slot->access) != 0 || addr < slot->iova || length > slot->length ||
 	    addr - slot->iova > slot->length - length) {
-		pthread_rwlock_unlock(&slot->lock);
+		gf1l_close_mem(slot);
 		return NULL;
 	}
 	*out = slot;
@@ -229,5 +237,5 @@ uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, in
 
 void gf1l_close_mem(struct gf1l_slot *slot)
 {
-	pthread_rwlock_unlock(&slot->lock);
+	__atomic_fetch_sub(&slot->users, 1, __ATOMIC_RELEASE);
 }
