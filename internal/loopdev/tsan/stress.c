@@ -196,7 +196,6 @@ static void both_ways(void)
 static void *hammer(void *arg)
 {
 	struct end *e = arg;
-
 	struct gf1_wc wc[8];
 
 	while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
