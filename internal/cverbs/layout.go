@@ -160,7 +160,8 @@ type QPCap struct {
 
 // AHAttr is struct ibv_ah_attr with its struct ibv_global_route.
 type AHAttr struct {
-	DGID         [2]uint64 // bytes in network order
+	_            [0]uint64 // aligned as in C
+	DGID         [16]byte  // in network order
 	FlowLabel    uint32
 	SGIDIndex    uint8
 	HopLimit     uint8
