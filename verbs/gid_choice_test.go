@@ -118,7 +118,7 @@ func TestNoGID(t *testing.T) {
 	hidden := readDevices(t, "hfi1-mlx4-mlx5")[0].Ports[0]
 	_, err = ChooseGID(hidden)
 	require.ErrorAs(t, err, &none)
-	assert.ErrorContains(t, err, "no GID table is seen")
+	assert.ErrorContains(t, err, "no GID table is seen; make /sys/class/infiniband/hfi1_0/ports/1/gids visible")
 
 	vf := readDevices(t, "ib-down-and-vf")[1]
 	_, err = ChooseGID(vf.Ports[0])

@@ -37,11 +37,13 @@ func (e *NoGIDError) Error() string {
 	case e.TableLen > 0:
 		return fmt.Sprintf("%s (none of the %d entries of its GID table is in use)", msg, e.TableLen)
 	}
-	return msg + " (no GID table is seen, as in a container that hides parts of /sys)"
+	return msg
 }
 
 func (e *NoGIDError) remedy() string {
 	switch {
+	case len(e.Candidates) == 0 && e.TableLen == 0:
+		return fmt.Sprintf("no GID table is seen; make /%s/%s/ports/%d/gids visible (a container may hide it), or take the GIDs of the open device", classInfiniband, e.Device, e.Port)
 	case e.LinkLayer != LinkLayerEthernet:
 		return "GID index 0 has no GUID; a virtual function needs one from its physical function (ip link set dev PF vf N port_guid GUID), another port a driver that brought it up"
 	case e.Netdev == "":
