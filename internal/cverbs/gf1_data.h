@@ -20,17 +20,15 @@ enum {
 	GF1_USE_BITS = 12,
 };
 
-/* One direction of a queue pair. Go writes ids and tail, polling writes the
- * rest. A sequence number's slot in ids is its low bits. */
+/* One direction of a queue pair. Go writes ids, polling what is atomic. A
+ * sequence number's slot in ids is its low bits. */
 struct gf1_queue {
 	uint64_t *ids;       /* the caller's wr_id of each request in flight */
 	uint64_t base;       /* the upper half of wr_id */
 	uint32_t mask;       /* slots of ids, less one; slots are a power of two */
-	uint32_t tail;       /* sequence number of the next request */
 	uint32_t head;       /* requests below this one are done; atomic */
 	uint32_t beacon;     /* sequence number whose completion is not shown */
 	uint32_t has_beacon;
-	uint32_t unused;
 	uint64_t completed;  /* completions seen; atomic */
 	uint64_t failed;     /* those of them that failed; atomic */
 };

@@ -61,11 +61,9 @@ type Queue struct {
 	IDs       unsafe.Pointer
 	Base      uint64
 	Mask      uint32
-	Tail      uint32
 	Head      uint32
 	Beacon    uint32
 	HasBeacon uint32
-	_         uint32
 	Completed uint64
 	Failed    uint64
 }
