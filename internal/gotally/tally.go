@@ -30,6 +30,12 @@ type outcome struct {
 	badChild bool   // a subtest failed
 }
 
+// unended tells tests that began and did not end. A benchmark has an end in the
+// stream only when it fails: it is counted then, and not otherwise.
+func (o *outcome) unended(key testKey) bool {
+	return o.action == "" && !o.parent && !strings.HasPrefix(key.test, "Benchmark")
+}
+
 type packageState struct {
 	output                  strings.Builder
 	passed, failed, skipped int
@@ -168,7 +174,7 @@ func (t *tally) packageEvent(e event) {
 func (t *tally) failedPackage(e event, state *packageState) {
 	// A crash or a time-out leaves tests without an end.
 	for key, test := range t.tests {
-		if key.pkg == e.Package && test.action == "" && !test.parent {
+		if key.pkg == e.Package && test.unended(key) {
 			test.output.WriteString("(did not end)\n")
 			t.ended(key.pkg, key.test, "fail")
 		}
@@ -188,7 +194,7 @@ func (t *tally) failedPackage(e event, state *packageState) {
 func (t *tally) finish(name string) part {
 	p := part{Name: name, Skips: t.reasons}
 	for key, test := range t.tests {
-		if test.action == "" && !test.parent {
+		if test.unended(key) {
 			fmt.Fprintf(t.out, "(the stream ended before the test did)\n")
 			t.ended(key.pkg, key.test, "fail")
 		}

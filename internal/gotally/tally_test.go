@@ -77,6 +77,17 @@ func TestCrashFailsTheTestThatRan(t *testing.T) {
 	assert.Contains(t, out, "SIGSEGV")
 }
 
+func TestBenchmarksCountWhenTheyFail(t *testing.T) {
+	p, _ := tallied(t,
+		`{"Action":"run","Package":"p","Test":"BenchmarkGood"}`,
+		`{"Action":"output","Package":"p","Test":"BenchmarkGood","Output":"1\t9 ns/op\n"}`,
+		`{"Action":"run","Package":"p","Test":"BenchmarkBad"}`,
+		`{"Action":"fail","Package":"p","Test":"BenchmarkBad"}`,
+		`{"Action":"fail","Package":"p"}`,
+	)
+	assert.Equal(t, []int{0, 1, 0}, []int{p.Passed, p.Failed, p.Skipped})
+}
+
 func TestTruncatedStreamFails(t *testing.T) {
 	p, _ := tallied(t, `{"Action":"run","Package":"p","Test":"TestA"}`)
 	assert.Equal(t, 1, p.Failed)
