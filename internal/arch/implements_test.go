@@ -13,7 +13,7 @@ import (
 // coverage of the C libraries is counted from these lines.
 var implementsLine = regexp.MustCompile(`^Implements: ` + cName + `(, ` + cName + `)*\.$`)
 
-const cName = `((ibv|rdma|mlx5dv|efadv|nccl|cu|nvml)[A-Za-z0-9_]+|r[a-z]+)`
+const cName = `[a-z][A-Za-z0-9_]*`
 
 // badImplements says what is wrong with the Implements line of a comment, or
 // nothing.
