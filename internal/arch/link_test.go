@@ -56,7 +56,7 @@ func buildOutside(t *testing.T, program string) string {
 	binary := filepath.Join(dir, "program")
 	build := exec.Command("go", "build", "-o", binary, ".")
 	build.Dir = dir
-	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GOWORK=off", "GOFLAGS=-mod=mod")
+	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GOWORK=off", "GOFLAGS=-mod=readonly")
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	return binary
