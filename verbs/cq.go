@@ -225,15 +225,23 @@ func (cq *CQ) Close() error {
 	err := cq.obj.Close(func() error {
 		cq.stop()
 		cq.side.shut()
-		if cq.events == nil {
-			return cq.cq.Destroy()
+		if err := cq.destroy(); err != nil {
+			return err
 		}
-		return cq.events.channel.remove(cq.events)
+		cq.stash.close()
+		return nil
 	})
 	if err != nil {
 		return cq.err("destroy CQ", err)
 	}
 	return nil
+}
+
+func (cq *CQ) destroy() error {
+	if cq.events == nil {
+		return cq.cq.Destroy()
+	}
+	return cq.events.channel.remove(cq.events)
 }
 
 // CloseAll closes the queue pairs on the queue, the newest first, and the queue.

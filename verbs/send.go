@@ -35,12 +35,10 @@ func (qp *QP) SendBatch() *SendBatch { return &qp.send }
 
 func (b *SendBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxSend, qp.opts.MaxSendSGE
-	if err := b.queue.init(qp, qp.opts.SendCQ, n); err != nil {
+	size := unsafe.Sizeof(cverbs.SendWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
+	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, size)
+	if err != nil {
 		return err
-	}
-	ring := cverbs.Alloc(uintptr(n) * (unsafe.Sizeof(cverbs.SendWR{}) + uintptr(sges)*unsafe.Sizeof(cverbs.SGE{})))
-	if ring == nil {
-		return errors.New("out of memory")
 	}
 	b.wrs = unsafe.Slice((*cverbs.SendWR)(ring), n)
 	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.SendWR{}))), n*sges)
@@ -51,19 +49,6 @@ func (b *SendBatch) init(qp *QP) error {
 		}
 	}
 	return nil
-}
-
-func (b *SendBatch) release() {
-	if b.wrs != nil {
-		cverbs.Free(unsafe.Pointer(unsafe.SliceData(b.wrs)))
-		b.wrs, b.sges = nil, nil
-	}
-	b.freeRecord()
-}
-
-func (b *SendBatch) abandon() {
-	b.queue.abandon()
-	b.release()
 }
 
 // Len returns how many requests are in the batch.
@@ -199,7 +184,7 @@ func (b *SendBatch) Post() (int, error) {
 		return 0, b.qp.err("post send", err)
 	}
 	n, full := b.n, b.full
-	err := b.clear()
+	err := b.clear(StateRTS)
 	if err != nil || n == 0 {
 		b.side.exit()
 		return 0, b.posted(err, full)
@@ -241,7 +226,7 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 
 func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
 	n, full := b.n, b.full
-	if err := b.clear(); err != nil {
+	if err := b.clear(StateRTS); err != nil {
 		return 0, 0, b.posted(err, full)
 	}
 	var wr *cverbs.SendWR

@@ -78,9 +78,17 @@ func NewQueue(depth int) (*Queue, error) {
 	return (*Queue)(unsafe.Pointer(q)), nil
 }
 
-// Free takes the queue out of the table: completions that still come for it
+// Leave takes the queue out of the table: completions that still come for it
 // are dropped.
-func (q *Queue) Free() { C.gf1_queue_free((*C.struct_gf1_queue)(unsafe.Pointer(q))) }
+func (q *Queue) Leave() { C.gf1_queue_leave(q.c()) }
+
+// Renew drops what was posted so far and begins again at sequence number 0.
+func (q *Queue) Renew() error { return errno(C.gf1_queue_renew(q.c())) }
+
+// Free frees a queue that has left. Nobody may be polling its CQ.
+func (q *Queue) Free() { C.gf1_queue_free(q.c()) }
+
+func (q *Queue) c() *C.struct_gf1_queue { return (*C.struct_gf1_queue)(unsafe.Pointer(q)) }
 
 // PostSend posts the first n requests of a chained array in C memory.
 //

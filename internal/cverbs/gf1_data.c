@@ -78,11 +78,32 @@ struct gf1_queue *gf1_queue_new(uint32_t depth)
 	return queue;
 }
 
-void gf1_queue_free(struct gf1_queue *queue)
+static void leave(struct gf1_queue *queue)
+{
+	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+}
+
+void gf1_queue_leave(struct gf1_queue *queue)
 {
 	pthread_mutex_lock(&queues_lock);
-	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+	leave(queue);
 	pthread_mutex_unlock(&queues_lock);
+}
+
+int gf1_queue_renew(struct gf1_queue *queue)
+{
+	int rc;
+
+	pthread_mutex_lock(&queues_lock);
+	leave(queue);
+	__atomic_store_n(&queue->head, 0, __ATOMIC_RELEASE);
+	rc = enter(queue);
+	pthread_mutex_unlock(&queues_lock);
+	return rc;
+}
+
+void gf1_queue_free(struct gf1_queue *queue)
+{
 	free(queue->ids);
 	free(queue);
 }

@@ -35,6 +35,11 @@ struct gf1_queue {
 
 /* NULL with errno set to ENOMEM, or to ENFILE when all records are taken. */
 struct gf1_queue *gf1_queue_new(uint32_t depth);
+/* Drops completions that still come for the queue. */
+void gf1_queue_leave(struct gf1_queue *queue);
+/* Drops completions of requests posted so far and begins anew; 0 or an errno. */
+int gf1_queue_renew(struct gf1_queue *queue);
+/* Frees a queue that has left, when nobody polls its CQ. */
 void gf1_queue_free(struct gf1_queue *queue);
 
 struct gf1_posted {

@@ -62,6 +62,8 @@ func (QP) PostSend(*SendWR, int) Posted                     { return Posted{} }
 func (QP) PostRecv(*RecvWR, int) Posted                     { return Posted{} }
 func (QP) PostAndPoll(*SendWR, int, CQ, *WC, int) Posted    { return Posted{} }
 func NewQueue(int) (*Queue, error)                          { return nil, errBuild }
+func (q *Queue) Leave()                                     {}
+func (q *Queue) Renew() error                               { return errBuild }
 func (q *Queue) Free()                                      {}
 func Alloc(uintptr) unsafe.Pointer                          { return nil }
 func Free(unsafe.Pointer)                                   {}
