@@ -1,3 +1,8 @@
 module github.com/gofabric/gofabric
 
 go 1.24.0
+
+require (
+	github.com/spf13/pflag v1.1.0
+	golang.org/x/sys v0.41.0
+)
