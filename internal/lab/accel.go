@@ -21,7 +21,7 @@ const (
 	// kvmProbeTime is how long a guest may take under KVM to boot and run
 	// nothing; where KVM works it takes less than two seconds. /dev/kvm may
 	// exist and still abort, or spin for ever.
-	kvmProbeTime = 12 * time.Second
+	kvmProbeTime = 10 * time.Second
 )
 
 // kvmVerdict is what a probe found out, kept until the host reboots or QEMU
@@ -109,7 +109,8 @@ func (im *Image) chooseAccel(ctx context.Context, qemu string, probe func(contex
 }
 
 func probeKVM(ctx context.Context, key string, probe func(context.Context) error) (kvmVerdict, error) {
-	limited, cancel := context.WithTimeout(ctx, kvmProbeTime)
+	// The guest may also hang after its boot.
+	limited, cancel := context.WithTimeout(ctx, 2*kvmProbeTime)
 	defer cancel()
 	err := probe(limited)
 	if ctx.Err() != nil {

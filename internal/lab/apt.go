@@ -101,7 +101,7 @@ func output(cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	name := filepath.Base(cmd.Path)
+	name := filepath.Base(cmd.Args[0])
 	if errors.Is(err, exec.ErrNotFound) {
 		return "", &MissingError{Where: "the host", Items: []Missing{{name, debianPackage(name)}}}
 	}
@@ -111,14 +111,19 @@ func output(cmd *exec.Cmd) (string, error) {
 	return stdout.String(), nil
 }
 
+// debianPackage names the package of a tool that the lab runs on the host.
 func debianPackage(program string) string {
 	switch program {
 	case "apt-get", "apt-cache":
 		return "apt"
-	case "dpkg", "dpkg-deb":
+	case "dpkg-deb":
 		return "dpkg"
+	case qemuProgram:
+		return "qemu-system-x86"
+	case "xz":
+		return "xz-utils"
 	}
-	return ""
+	return program
 }
 
 // tail returns the last n bytes of s, from the start of a line where it can.

@@ -8,6 +8,8 @@ import (
 	"strings"
 )
 
+const qemuProgram = "qemu-system-x86_64"
+
 // Config says which kernel and userland a guest has. The zero value is Debian
 // 12's kernel with the host's userland.
 type Config struct {

@@ -31,16 +31,13 @@ func Doctor(ctx context.Context, cfg Config) ([]Diagnosis, error) {
 		list = append(list, d)
 	}
 	version, err := QEMUVersion(ctx)
-	if errors.Is(err, exec.ErrNotFound) || version == "" && err == nil {
-		err = errors.New("not found: install qemu-system-x86")
-	}
 	add("QEMU", err, version)
-	for _, tool := range [][2]string{{"apt-get", "apt"}, {"dpkg-deb", "dpkg"}, {"xz", "xz-utils"}} {
-		at, err := exec.LookPath(tool[0])
+	for _, tool := range []string{"apt-get", "dpkg-deb", "xz"} {
+		at, err := exec.LookPath(tool)
 		if err != nil {
-			err = errors.New("not found: install " + tool[1])
+			err = errors.New("not found: install " + debianPackage(tool))
 		}
-		add(tool[0], err, at)
+		add(tool, err, at)
 	}
 	if c.Vmlinuz == "" && c.Mirror == "" {
 		entries, err := hostSources("/etc")

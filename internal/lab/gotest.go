@@ -2,25 +2,56 @@ package lab
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
+// testFlag splits an argument such as -test.run=X.
+func testFlag(arg string) (name, value string, hasValue, ok bool) {
+	rest, ok := strings.CutPrefix(strings.TrimPrefix(arg, "-"), "-")
+	if !ok {
+		rest, ok = strings.CutPrefix(arg, "-")
+	}
+	if ok {
+		rest, ok = strings.CutPrefix(rest, "test.")
+	}
+	name, value, hasValue = strings.Cut(rest, "=")
+	return name, value, hasValue, ok
+}
+
 // IsGoTest says whether a program with these arguments is a Go test binary as
-// the go command runs it.
+// the go command builds and runs it.
 func IsGoTest(program string, args []string) bool {
 	for _, a := range args {
-		if strings.HasPrefix(strings.TrimPrefix(a, "-"), "-test.") || strings.HasPrefix(a, "-test.") {
+		if _, _, _, ok := testFlag(a); ok {
 			return true
 		}
 	}
 	return strings.HasSuffix(program, ".test")
 }
 
-// goTestOutputs are the flags of a Go test binary whose value is a file or
-// folder that it writes.
-var goTestFiles = map[string]bool{
-	"testlogfile": true, "coverprofile": true, "cpuprofile": true, "memprofile": true,
-	"blockprofile": true, "mutexprofile": true, "trace": true,
+// VerboseTest returns a Go test binary's arguments with -test.v on: without
+// it, a skipped test leaves no trace in the output.
+func VerboseTest(args []string) []string {
+	out := []string{"-test.v=true"}
+	for _, a := range args {
+		name, value, hasValue, ok := testFlag(a)
+		if !ok || name != "v" {
+			out = append(out, a)
+			continue
+		}
+		// The other value is test2json, which is verbose too.
+		if on, err := strconv.ParseBool(value); hasValue && err != nil || on {
+			out[0] = a
+		}
+	}
+	return out
+}
+
+// goTestFiles are the flags of a Go test binary whose value is a file that it
+// writes.
+func goTestFiles() []string {
+	return []string{"testlogfile", "coverprofile", "cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace"}
 }
 
 // GoTestMappings returns what a Go test binary with these arguments, run in
@@ -29,30 +60,25 @@ var goTestFiles = map[string]bool{
 func GoTestMappings(args []string, dir string) (in, out []Mapping) {
 	values := map[string]string{}
 	for i, a := range args {
-		name, ok := strings.CutPrefix(strings.TrimPrefix(a, "-"), "-test.")
+		name, value, hasValue, ok := testFlag(a)
 		if !ok {
-			if name, ok = strings.CutPrefix(a, "-test."); !ok {
-				continue
-			}
+			continue
 		}
-		name, value, has := strings.Cut(name, "=")
-		if !has && i+1 < len(args) {
+		if !hasValue && i+1 < len(args) {
 			value = args[i+1]
 		}
 		values[name] = value
 	}
-	base := dir
-	if d := values["outputdir"]; d != "" {
-		base = absIn(dir, d)
-	}
-	for name, value := range values {
-		if !goTestFiles[name] || value == "" {
+	for _, name := range goTestFiles() {
+		if values[name] == "" {
 			continue
 		}
-		at := absIn(base, value)
-		if name == "testlogfile" {
-			at = absIn(dir, value)
+		base := dir
+		// -test.outputdir is for profiles only.
+		if d := values["outputdir"]; d != "" && name != "testlogfile" {
+			base = absIn(dir, d)
 		}
+		at := absIn(base, values[name])
 		out = append(out, Mapping{Host: at, Guest: at, Optional: true})
 	}
 	if d := values["gocoverdir"]; d != "" {
@@ -70,8 +96,8 @@ func absIn(dir, p string) string {
 	return filepath.Join(dir, p)
 }
 
-// SkipWatch is a writer's filter: it passes a Go test's verbose output on and
-// notes the tests that were skipped.
+// SkipWatch reads a Go test's verbose output, as a writer, and notes the tests
+// that were skipped.
 type SkipWatch struct {
 	// Skipped are the names of the skipped tests, in order.
 	Skipped []string

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
 			return err
 		}
 	}
-	if err := w.sendJSON(frameHello, helloFrame{Uptime: uptime(), Kernel: kernelRelease()}); err != nil {
+	if err := w.send(frameHello, nil); err != nil {
 		return err
 	}
 	pid, err := syscall.ForkExec(spec.Path, append([]string{spec.Path}, spec.Args...), &syscall.ProcAttr{
@@ -36,10 +37,13 @@ func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
 		Files: []uintptr{null.Fd(), outW.Fd(), errW.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
+	// A collected file is a closed one, and only their numbers were used.
+	runtime.KeepAlive([]*os.File{null, outW, errW})
 	if err != nil {
 		return fmt.Errorf("starting %s in %s: %w", spec.Path, spec.Dir, err)
 	}
 	outW.Close()
+	null.Close()
 	var copies sync.WaitGroup
 	forward := func(kind frameKind, r io.Reader) {
 		defer copies.Done()

@@ -32,7 +32,7 @@ func (s *jobSession) isStarted() bool {
 	}
 }
 
-func (s *jobSession) hello(helloFrame) error {
+func (s *jobSession) hello() error {
 	if s.isStarted() {
 		return fmt.Errorf("%w: a second start", errFrame)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,7 +36,7 @@ func labModules() []labModule {
 type moduleIndex struct {
 	files   map[string]string // module name to file
 	builtin map[string]bool
-	// info returns a module's uncompressed content.
+	// load returns a file's uncompressed content.
 	load func(ctx context.Context, file string) ([]byte, error)
 }
 
@@ -86,17 +85,8 @@ func readModule(ctx context.Context, file string) ([]byte, error) {
 	if !compressed {
 		return os.ReadFile(file)
 	}
-	cmd := exec.CommandContext(ctx, tool, "-dc", file)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, &MissingError{Where: "the host", Items: []Missing{{tool, map[string]string{"xz": "xz-utils"}[tool]}}}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lab: %s -dc %s: %w: %s", tool, file, err, strings.TrimSpace(stderr.String()))
-	}
-	return out, nil
+	out, err := output(exec.CommandContext(ctx, tool, "-dc", file))
+	return []byte(out), err
 }
 
 // module is one module to load, with its content.

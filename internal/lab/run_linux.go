@@ -14,8 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const qemuProgram = "qemu-system-x86_64"
-
 // machine is what one guest is made of.
 type machine struct {
 	accel   string
@@ -114,11 +112,11 @@ func (im *Image) Run(ctx context.Context, j Job) (Result, error) {
 	}
 	qemu, err := exec.LookPath(qemuProgram)
 	if err != nil {
-		return Result{}, &MissingError{Where: "the host", Items: []Missing{{qemuProgram, "qemu-system-x86"}}}
+		return Result{}, &MissingError{Where: "the host", Items: []Missing{{qemuProgram, debianPackage(qemuProgram)}}}
 	}
 	if j.Accel == accelAuto {
 		j.Accel, err = im.chooseAccel(ctx, qemu, func(ctx context.Context) error {
-			probe, err := Job{Path: "true", Accel: accelKVM}.withDefaults()
+			probe, err := Job{Path: "true", Accel: accelKVM, BootTimeout: kvmProbeTime}.withDefaults()
 			if err == nil {
 				_, err = im.runOne(ctx, qemu, probe)
 			}
@@ -166,16 +164,24 @@ func (im *Image) runOne(ctx context.Context, qemu string, j Job) (Result, error)
 		g.stop()
 		return Result{}, &GuestError{Reason: fmt.Sprintf(format, args...), Console: console.text()}
 	}
+	// A reader of the output that has stopped reading must not hold up the
+	// end of a run.
+	await := func() {
+		select {
+		case <-ended:
+		case <-time.After(2 * time.Second):
+		}
+	}
 	started := s.started
 	for {
 		select {
 		case <-ctx.Done():
 			g.stop()
-			<-ended
+			await()
 			return Result{}, fmt.Errorf("lab: the run was ended: %w", context.Cause(ctx))
 		case <-boot.C:
 			r, err := fail("the guest did not get ready in %v under %s", j.BootTimeout, j.Accel)
-			<-ended
+			await()
 			return r, err
 		case <-started:
 			boot.Stop()

@@ -149,7 +149,7 @@ func (t tree) putFrom(root, p string) (string, error) {
 func resolveIn(root, p string) (string, map[string]string, error) {
 	links := map[string]string{}
 	rest := strings.Split(strings.TrimPrefix(path.Clean("/"+p), "/"), "/")
-	at := "/"
+	at, followed := "/", 0
 	for len(rest) > 0 {
 		name := rest[0]
 		rest = rest[1:]
@@ -169,7 +169,8 @@ func resolveIn(root, p string) (string, map[string]string, error) {
 			at = next
 			continue
 		}
-		if len(links) >= maxLinks {
+		// A loop meets the same links again and again.
+		if followed++; followed > maxLinks {
 			return "", nil, fmt.Errorf("lab: %s: too many symbolic links", p)
 		}
 		target, err := os.Readlink(filepath.Join(root, next))

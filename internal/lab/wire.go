@@ -19,7 +19,7 @@ import (
 type frameKind byte
 
 const (
-	frameHello    frameKind = 'H' // guest: the job is about to start (helloFrame)
+	frameHello    frameKind = 'H' // guest: the job is about to start
 	frameStdout   frameKind = '1' // guest: output
 	frameStderr   frameKind = '2'
 	frameFile     frameKind = 'F' // guest: a file begins (fileFrame)
@@ -33,12 +33,6 @@ const (
 
 // portName is the virtio serial port's name in the guest.
 const portName = "gofabric.lab"
-
-type helloFrame struct {
-	// Uptime is the guest's age in seconds when the job starts.
-	Uptime float64 `json:"uptime"`
-	Kernel string  `json:"kernel"`
-}
 
 type exitFrame struct {
 	Code   int `json:"code"`
@@ -126,7 +120,7 @@ func (f *frameWriter) sendJSON(kind frameKind, v any) error {
 
 // events is what a guest's frames call, in their order.
 type events interface {
-	hello(helloFrame) error
+	hello() error
 	output(kind frameKind, p []byte) error
 	file(fileFrame) error
 	data(p []byte) error
@@ -149,10 +143,7 @@ func readGuest(r io.Reader, ev events) (outcome, error) {
 		}
 		switch kind {
 		case frameHello:
-			var h helloFrame
-			if err = decode(p, &h); err == nil {
-				err = ev.hello(h)
-			}
+			err = ev.hello()
 		case frameStdout, frameStderr:
 			err = ev.output(kind, p)
 		case frameFile:

@@ -180,7 +180,7 @@ func (o *options) fillJob(in, out, env []string, dir string) error {
 		o.job.In, o.job.Out = goTestFiles(o.job, cwd)
 	}
 	if o.strict {
-		o.job.Args = verboseTest(o.job.Args)
+		o.job.Args = lab.VerboseTest(o.job.Args)
 	}
 	return nil
 }
@@ -248,15 +248,4 @@ func goTestFiles(j lab.Job, cwd string) (in, out []lab.Mapping) {
 	}
 	moreIn, moreOut := lab.GoTestMappings(j.Args, cwd)
 	return append(in, moreIn...), append(out, moreOut...)
-}
-
-// verboseTest makes a Go test binary name the tests it skips: it does so only
-// when verbose.
-func verboseTest(args []string) []string {
-	for _, a := range args {
-		if strings.HasPrefix(strings.TrimPrefix(a, "-"), "-test.v") {
-			return args
-		}
-	}
-	return append([]string{"-test.v=true"}, args...)
 }
