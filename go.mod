@@ -2,6 +2,10 @@ module github.com/gofabric/gofabric
 
 go 1.24.0
 
-require github.com/stretchr/testify v1.12.1
+require (
+	github.com/spf13/pflag v1.1.0
+	github.com/stretchr/testify v1.12.1
+	golang.org/x/sys v0.41.0
+)
 
 require go.yaml.in/yaml/v3 v3.0.5 // indirect

@@ -2,22 +2,60 @@
 
 package cverbs
 
-// #cgo noescape gf1_post_send
-// #cgo nocallback gf1_post_send
-// #cgo noescape gf1_post_recv
-// #cgo nocallback gf1_post_recv
-// #cgo noescape gf1_post_srq_recv
-// #cgo nocallback gf1_post_srq_recv
-// #cgo noescape gf1_post_and_poll
-// #cgo nocallback gf1_post_and_poll
-// #cgo noescape gf1_poll
-// #cgo nocallback gf1_poll
-// #cgo noescape gf1_spin
-// #cgo nocallback gf1_spin
-// #cgo noescape gf1_arm
-// #cgo nocallback gf1_arm
+// #cgo noescape gf1_go_post_send
+// #cgo nocallback gf1_go_post_send
+// #cgo noescape gf1_go_post_recv
+// #cgo nocallback gf1_go_post_recv
+// #cgo noescape gf1_go_post_srq_recv
+// #cgo nocallback gf1_go_post_srq_recv
+// #cgo noescape gf1_go_post_and_poll
+// #cgo nocallback gf1_go_post_and_poll
+// #cgo noescape gf1_go_poll
+// #cgo nocallback gf1_go_poll
+// #cgo noescape gf1_go_spin
+// #cgo nocallback gf1_go_spin
+// #cgo noescape gf1_go_arm
+// #cgo nocallback gf1_go_arm
 // #include <stdlib.h>
 // #include "gf1_data.h"
+//
+// // cgo inspects every pointer that it passes to C. What lies in C memory needs
+// // no look, so the data path passes it as an integer.
+// static struct gf1_posted gf1_go_post_send(uintptr_t qp, uintptr_t wr, int n)
+// {
+//	return gf1_post_send((struct gf1_qp *)qp, (struct gf1_send_wr *)wr, n);
+// }
+//
+// static struct gf1_posted gf1_go_post_recv(uintptr_t qp, uintptr_t wr, int n)
+// {
+//	return gf1_post_recv((struct gf1_qp *)qp, (struct gf1_recv_wr *)wr, n);
+// }
+//
+// static struct gf1_posted gf1_go_post_srq_recv(uintptr_t srq, uintptr_t wr, int n)
+// {
+//	return gf1_post_srq_recv((struct gf1_srq *)srq, (struct gf1_recv_wr *)wr, n);
+// }
+//
+// static struct gf1_posted gf1_go_post_and_poll(uintptr_t qp, uintptr_t wr, int n, uintptr_t cq,
+//	struct gf1_wc *wc, int entries)
+// {
+//	return gf1_post_and_poll((struct gf1_qp *)qp, (struct gf1_send_wr *)wr, n, (struct gf1_cq *)cq, wc, entries);
+// }
+//
+// static int gf1_go_poll(uintptr_t cq, struct gf1_wc *wc, int entries)
+// {
+//	return gf1_poll((struct gf1_cq *)cq, wc, entries);
+// }
+//
+// static int gf1_go_spin(uintptr_t cq, struct gf1_wc *wc, int entries, int64_t ns)
+// {
+//	return gf1_spin((struct gf1_cq *)cq, wc, entries, ns);
+// }
+//
+// static int gf1_go_arm(uintptr_t cq, int solicited_only)
+// {
+//	return gf1_arm((struct gf1_cq *)cq, solicited_only);
+// }
 import "C"
 
 import (
@@ -25,6 +63,9 @@ import (
 	"time"
 	"unsafe"
 )
+
+// address is for what lies in C memory.
+func address(p unsafe.Pointer) C.uintptr_t { return C.uintptr_t(uintptr(p)) }
 
 // Alloc returns zeroed C memory, or nil when there is none.
 func Alloc(size uintptr) unsafe.Pointer { return C.calloc(1, C.size_t(size)) }
@@ -54,15 +95,23 @@ func newQueue(q *C.struct_gf1_queue, err error) (*Queue, error) {
 	return (*Queue)(unsafe.Pointer(q)), nil
 }
 
-// Free takes the queue out of the table: completions that still come for it
+// Leave takes the queue out of the table: completions that still come for it
 // are dropped.
-func (q *Queue) Free() { C.gf1_queue_free((*C.struct_gf1_queue)(unsafe.Pointer(q))) }
+func (q *Queue) Leave() { C.gf1_queue_leave(q.c()) }
+
+// Renew drops what was posted so far and begins again at sequence number 0.
+func (q *Queue) Renew() error { return errno(C.gf1_queue_renew(q.c())) }
+
+// Free frees a queue that has left. Nobody may be polling its CQ.
+func (q *Queue) Free() { C.gf1_queue_free(q.c()) }
+
+func (q *Queue) c() *C.struct_gf1_queue { return (*C.struct_gf1_queue)(unsafe.Pointer(q)) }
 
 // PostSend posts the first n requests of a chained array in C memory.
 //
 // Implements: ibv_post_send.
 func (qp QP) PostSend(wr *SendWR, n int) Posted {
-	r := C.gf1_post_send(qp.c(), (*C.struct_gf1_send_wr)(unsafe.Pointer(wr)), C.int(n))
+	r := C.gf1_go_post_send(address(qp.p), address(unsafe.Pointer(wr)), C.int(n))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 
@@ -70,7 +119,7 @@ func (qp QP) PostSend(wr *SendWR, n int) Posted {
 //
 // Implements: ibv_post_recv.
 func (qp QP) PostRecv(wr *RecvWR, n int) Posted {
-	r := C.gf1_post_recv(qp.c(), (*C.struct_gf1_recv_wr)(unsafe.Pointer(wr)), C.int(n))
+	r := C.gf1_go_post_recv(address(qp.p), address(unsafe.Pointer(wr)), C.int(n))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 
@@ -78,7 +127,7 @@ func (qp QP) PostRecv(wr *RecvWR, n int) Posted {
 //
 // Implements: ibv_post_srq_recv.
 func (srq SRQ) PostRecv(wr *RecvWR, n int) Posted {
-	r := C.gf1_post_srq_recv(srq.c(), (*C.struct_gf1_recv_wr)(unsafe.Pointer(wr)), C.int(n))
+	r := C.gf1_go_post_srq_recv(address(srq.p), address(unsafe.Pointer(wr)), C.int(n))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 
@@ -86,8 +135,8 @@ func (srq SRQ) PostRecv(wr *RecvWR, n int) Posted {
 //
 // Implements: ibv_post_send, ibv_poll_cq.
 func (qp QP) PostAndPoll(wr *SendWR, n int, cq CQ, wc *WC, entries int) Posted {
-	r := C.gf1_post_and_poll(qp.c(), (*C.struct_gf1_send_wr)(unsafe.Pointer(wr)), C.int(n),
-		cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries))
+	r := C.gf1_go_post_and_poll(address(qp.p), address(unsafe.Pointer(wr)), C.int(n),
+		address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 
@@ -95,14 +144,14 @@ func (qp QP) PostAndPoll(wr *SendWR, n int, cq CQ, wc *WC, entries int) Posted {
 //
 // Implements: ibv_poll_cq.
 func (cq CQ) Poll(wc *WC, entries int) (int, error) {
-	return polled(C.gf1_poll(cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries)))
+	return polled(C.gf1_go_poll(address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries)))
 }
 
 // Spin polls until there is a completion or d has gone by.
 //
 // Implements: ibv_poll_cq.
 func (cq CQ) Spin(wc *WC, entries int, d time.Duration) (int, error) {
-	return polled(C.gf1_spin(cq.c(), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries), C.int64_t(d)))
+	return polled(C.gf1_go_spin(address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries), C.int64_t(d)))
 }
 
 func polled(n C.int) (int, error) {
@@ -120,5 +169,5 @@ func (cq CQ) Arm(solicitedOnly bool) error {
 	if solicitedOnly {
 		only = 1
 	}
-	return errno(C.gf1_arm(cq.c(), only))
+	return errno(C.gf1_go_arm(address(cq.p), only))
 }

@@ -51,7 +51,7 @@ static int enter(struct gf1_queue *queue)
 	return ENFILE;
 }
 
-static void release(struct gf1_queue *queue)
+void gf1_queue_free(struct gf1_queue *queue)
 {
 	free(queue->next);
 	free(queue->ids);
@@ -76,7 +76,7 @@ static struct gf1_queue *new_queue(uint32_t depth, int shared)
 			goto fail;
 		for (i = 0; i + 1 < depth; i++)
 			queue->next[i] = i + 2;
-		queue->tail = depth > 0 ? 1 : 0;
+		queue->own = depth > 0 ? 1 : 0;
 	}
 	pthread_mutex_lock(&queues_lock);
 	rc = enter(queue);
@@ -84,7 +84,7 @@ static struct gf1_queue *new_queue(uint32_t depth, int shared)
 	if (rc == 0)
 		return queue;
 fail:
-	release(queue);
+	gf1_queue_free(queue);
 	errno = rc;
 	return NULL;
 }
@@ -99,12 +99,60 @@ struct gf1_queue *gf1_queue_new_shared(uint32_t depth)
 	return new_queue(depth, 1);
 }
 
-void gf1_queue_free(struct gf1_queue *queue)
+static void leave(struct gf1_queue *queue)
+{
+	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+}
+
+void gf1_queue_leave(struct gf1_queue *queue)
 {
 	pthread_mutex_lock(&queues_lock);
-	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+	leave(queue);
 	pthread_mutex_unlock(&queues_lock);
-	release(queue);
+}
+
+int gf1_queue_renew(struct gf1_queue *queue)
+{
+	int rc;
+
+	pthread_mutex_lock(&queues_lock);
+	leave(queue);
+	__atomic_store_n(&queue->head, 0, __ATOMIC_RELEASE);
+	rc = enter(queue);
+	pthread_mutex_unlock(&queues_lock);
+	return rc;
+}
+
+/* Completions of one queue in a row, noted in its record at the end of the row. */
+struct row {
+	struct gf1_queue *queue;
+	uint64_t tag; /* the upper half of wr_id that they share */
+	uint32_t head;
+	uint32_t completed, failed;
+};
+
+static struct row row_begin(uint64_t wr_id)
+{
+	struct row row = { .tag = wr_id >> USE_SHIFT };
+	struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
+
+	if (queue != NULL && queue->base >> USE_SHIFT == row.tag)
+		row.queue = queue;
+	return row;
+}
+
+static void row_end(const struct row *row)
+{
+	struct gf1_queue *queue = row->queue;
+
+	/* A shared queue was told of each. */
+	if (queue == NULL || queue->next != NULL)
+		return;
+	/* Only the poller of the queue's CQ writes these. */
+	__atomic_store_n(&queue->completed, queue->completed + row->completed, __ATOMIC_RELAXED);
+	if (row->failed != 0)
+		__atomic_store_n(&queue->failed, queue->failed + row->failed, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->head, row->head, __ATOMIC_RELEASE);
 }
 
 /* Notes the completion of a shared receive and gives its slot back. The pollers
@@ -126,31 +174,34 @@ static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t s
 /* Turns device completions into the caller's, in place; returns how many stay. */
 static int translate(struct gf1_wc *wc, int n)
 {
+	struct row row = row_begin(wc[0].wr_id);
 	int kept = 0, i;
 
 	for (i = 0; i < n; i++) {
 		uint64_t wr_id = wc[i].wr_id;
-		struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
 		uint32_t seq = (uint32_t)wr_id;
 
-		if (queue == NULL || queue->base >> USE_SHIFT != wr_id >> USE_SHIFT)
+		if (wr_id >> USE_SHIFT != row.tag) {
+			row_end(&row);
+			row = row_begin(wr_id);
+		}
+		if (row.queue == NULL)
 			continue;
-		if (__builtin_expect(queue->next != NULL, 0)) {
-			finish_shared(queue, &wc[i], seq & queue->mask);
+		if (__builtin_expect(row.queue->next != NULL, 0)) {
+			finish_shared(row.queue, &wc[i], seq & row.queue->mask);
 		} else {
-			wc[i].wr_id = queue->ids[seq & queue->mask];
-			__atomic_store_n(&queue->head, seq + 1, __ATOMIC_RELEASE);
-			if (queue->has_beacon && seq == queue->beacon)
+			row.head = seq + 1;
+			if (row.queue->has_beacon && seq == row.queue->beacon)
 				continue;
-			/* Only the poller of this queue's CQ writes these two. */
-			__atomic_store_n(&queue->completed, queue->completed + 1, __ATOMIC_RELAXED);
-			if (wc[i].status != 0)
-				__atomic_store_n(&queue->failed, queue->failed + 1, __ATOMIC_RELAXED);
+			wc[i].wr_id = row.queue->ids[seq & row.queue->mask];
+			row.completed++;
+			row.failed += wc[i].status != 0;
 		}
 		if (kept != i)
 			wc[kept] = wc[i];
 		kept++;
 	}
+	row_end(&row);
 	return kept;
 }
 

@@ -26,29 +26,34 @@ enum {
 	GF1_USE_BITS = 12,
 };
 
-/* One direction of a queue pair. Go writes ids and tail, polling writes the
- * rest. A sequence number's slot in ids is its low bits.
+/* One direction of a queue pair. Go writes ids, polling what is atomic. A
+ * sequence number's slot in ids is its low bits.
  *
- * In a shared queue next is set, tail heads the poster's own list and returned
- * the other one: a slot plus one, 0 for an empty list; head is not used. */
+ * A list of slots is headed by a slot plus one, or by 0 when it is empty. Only a
+ * shared queue has them; it has no use for head and beacon. */
 struct gf1_queue {
 	uint64_t *ids;       /* the caller's wr_id of each request in flight */
 	uint64_t base;       /* the upper half of wr_id */
 	uint32_t mask;       /* slots of ids, less one; slots are a power of two */
-	uint32_t tail;       /* sequence number of the next request */
 	uint32_t head;       /* requests below this one are done; atomic */
 	uint32_t beacon;     /* sequence number whose completion is not shown */
 	uint32_t has_beacon;
-	uint32_t returned;   /* shared: list of the slots given back; atomic */
 	uint64_t completed;  /* completions seen; atomic */
 	uint64_t failed;     /* those of them that failed; atomic */
 	uint32_t *next;      /* shared: the slot that follows each in its list */
+	uint32_t returned;   /* shared: slots that polling gave back; atomic */
+	uint32_t own;        /* shared: slots of the poster */
 };
 
 /* NULL with errno set to ENOMEM, or to ENFILE when all records are taken. */
 struct gf1_queue *gf1_queue_new(uint32_t depth);
-/* The record of a shared receive queue; every slot is on the poster's list. */
+/* The record of a shared receive queue; every slot is the poster's. */
 struct gf1_queue *gf1_queue_new_shared(uint32_t depth);
+/* Drops completions that still come for the queue. */
+void gf1_queue_leave(struct gf1_queue *queue);
+/* Drops completions of requests posted so far and begins anew; 0 or an errno. */
+int gf1_queue_renew(struct gf1_queue *queue);
+/* Frees a queue that has left, when nobody polls its CQ. */
 void gf1_queue_free(struct gf1_queue *queue);
 
 struct gf1_posted {

@@ -81,20 +81,20 @@ type WC struct {
 }
 
 // Queue is struct gf1_queue: one direction of a queue pair, or a shared receive
-// queue (see queue_shared.go). Head, Returned, Completed and Failed are written
+// queue (see queue_shared.go). Head, Completed, Failed and Returned are written
 // by polling and read atomically.
 type Queue struct {
 	IDs       unsafe.Pointer
 	Base      uint64
 	Mask      uint32
-	Tail      uint32
 	Head      uint32
 	Beacon    uint32
 	HasBeacon uint32
-	Returned  uint32
 	Completed uint64
 	Failed    uint64
 	Next      unsafe.Pointer
+	Returned  uint32
+	Own       uint32
 }
 
 // Posted is struct gf1_posted: what one crossing achieved. RC and PollRC are 0
@@ -198,7 +198,8 @@ type QPCap struct {
 
 // AHAttr is struct ibv_ah_attr with its struct ibv_global_route.
 type AHAttr struct {
-	DGID         [2]uint64 // bytes in network order
+	_            [0]uint64 // aligned as in C
+	DGID         [16]byte  // in network order
 	FlowLabel    uint32
 	SGIDIndex    uint8
 	HopLimit     uint8

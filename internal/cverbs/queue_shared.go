@@ -9,14 +9,14 @@ import (
 // post it with; false says that the queue is full. Take and GiveBack belong to
 // the goroutine that posts; polling gives slots back from wherever it runs.
 func (q *Queue) Take(id uint64) (wrID uint64, ok bool) {
-	if q.Tail == 0 {
-		q.Tail = atomic.SwapUint32(&q.Returned, 0)
-		if q.Tail == 0 {
+	if q.Own == 0 {
+		q.Own = atomic.SwapUint32(&q.Returned, 0)
+		if q.Own == 0 {
 			return 0, false
 		}
 	}
-	slot := q.Tail - 1
-	q.Tail = *q.next(slot)
+	slot := q.Own - 1
+	q.Own = *q.next(slot)
 	*(*uint64)(unsafe.Add(q.IDs, uintptr(slot)*8)) = id
 	return q.Base | uint64(slot), true
 }
@@ -24,8 +24,8 @@ func (q *Queue) Take(id uint64) (wrID uint64, ok bool) {
 // GiveBack undoes Take for a receive that the device did not take.
 func (q *Queue) GiveBack(wrID uint64) {
 	slot := uint32(wrID)
-	*q.next(slot) = q.Tail
-	q.Tail = slot + 1
+	*q.next(slot) = q.Own
+	q.Own = slot + 1
 }
 
 func (q *Queue) next(slot uint32) *uint32 {

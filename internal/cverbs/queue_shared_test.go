@@ -15,6 +15,7 @@ func TestSharedQueueHandsOutEverySlotOnce(t *testing.T) {
 	q, err := cverbs.NewSharedQueue(depth)
 	require.NoError(t, err)
 	defer q.Free()
+	defer q.Leave()
 
 	seen := map[uint64]bool{}
 	var last uint64

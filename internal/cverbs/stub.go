@@ -36,60 +36,40 @@ type (
 	AsyncEvent struct{}
 )
 
-func LibraryPath() (string, error)                                 { return "", errBuild }
-func CountDevices() (int, error)                                   { return 0, errBuild }
-func OpenDevice(string) (Context, error)                           { return Context{}, errBuild }
-func (Context) Close() error                                       { return errBuild }
-func (Context) Vectors() int                                       { return 0 }
-func (Context) QueryDevice() (DeviceAttr, error)                   { return DeviceAttr{}, errBuild }
-func (Context) QueryPort(uint8) (PortAttr, error)                  { return PortAttr{}, errBuild }
-func (Context) AllocPD() (PD, error)                               { return PD{}, errBuild }
-func (PD) Dealloc() error                                          { return errBuild }
-func (PD) RegMR(unsafe.Pointer, int, uint32) (MR, error)           { return MR{}, errBuild }
-func (MR) Keys() (lkey, rkey uint32)                               { return 0, 0 }
-func (MR) Dereg() error                                            { return errBuild }
-func (Context) CreateChannel() (Channel, error)                    { return Channel{}, errBuild }
-func (Channel) FD() int                                            { return -1 }
-func (Channel) NextEvent() (CQ, error)                             { return CQ{}, errBuild }
-func (Channel) Destroy() error                                     { return errBuild }
-func (Context) CreateCQ(int, Channel, int) (CQ, error)             { return CQ{}, errBuild }
-func (CQ) Size() int                                               { return 0 }
-func (CQ) AckEvents(int) error                                     { return errBuild }
-func (CQ) Destroy() error                                          { return errBuild }
-func (CQ) Poll(*WC, int) (int, error)                              { return 0, errBuild }
-func (CQ) Spin(*WC, int, time.Duration) (int, error)               { return 0, errBuild }
-func (CQ) Arm(bool) error                                          { return errBuild }
-func (PD) CreateQP(CQ, CQ, int32, *QPCap, bool) (QP, error)        { return QP{}, errBuild }
-func (QP) Num() uint32                                             { return 0 }
-func (QP) Modify(*QPAttr, uint32) error                            { return errBuild }
-func (QP) Query(uint32) (QPAttr, error)                            { return QPAttr{}, errBuild }
-func (QP) Destroy() error                                          { return errBuild }
-func (QP) PostSend(*SendWR, int) Posted                            { return Posted{} }
-func (QP) PostRecv(*RecvWR, int) Posted                            { return Posted{} }
-func (QP) PostAndPoll(*SendWR, int, CQ, *WC, int) Posted           { return Posted{} }
-func (CQ) Resize(int) error                                        { return errBuild }
-func (PD) CreateQPOn(SRQ, CQ, CQ, int32, *QPCap, bool) (QP, error) { return QP{}, errBuild }
-func (PD) CreateSRQ(*SRQAttr) (SRQ, error)                         { return SRQ{}, errBuild }
-func (SRQ) Modify(*SRQAttr, uint32) error                          { return errBuild }
-func (SRQ) Query() (SRQAttr, error)                                { return SRQAttr{}, errBuild }
-func (SRQ) Destroy() error                                         { return errBuild }
-func (SRQ) PostRecv(*RecvWR, int) Posted                           { return Posted{} }
-func (PD) CreateAH(*AHAttr) (AH, error)                            { return AH{}, errBuild }
-func (AH) Destroy() error                                          { return errBuild }
-func (Context) AHFromWC(uint8, *WC, *GRH) (AHAttr, error)          { return AHAttr{}, errBuild }
-func (*SendWR) SetUD(AH, uint32, uint32)                           {}
-func (QP) AttachMcast([16]byte, uint16) error                      { return errBuild }
-func (QP) DetachMcast([16]byte, uint16) error                      { return errBuild }
-func (Context) AsyncFD() int                                       { return -1 }
-func (Context) NextAsyncEvent() (AsyncEvent, error)                { return AsyncEvent{}, errBuild }
-func (AsyncEvent) Ack() error                                      { return errBuild }
-func (AsyncEvent) Type() int32                                     { return 0 }
-func (AsyncEvent) Port() int                                       { return 0 }
-func (AsyncEvent) CQ() CQ                                          { return CQ{} }
-func (AsyncEvent) QP() QP                                          { return QP{} }
-func (AsyncEvent) SRQ() SRQ                                        { return SRQ{} }
-func NewSharedQueue(int) (*Queue, error)                           { return nil, errBuild }
-func NewQueue(int) (*Queue, error)                                 { return nil, errBuild }
-func (q *Queue) Free()                                             {}
-func Alloc(uintptr) unsafe.Pointer                                 { return nil }
-func Free(unsafe.Pointer)                                          {}
+func LibraryPath() (string, error)                          { return "", errBuild }
+func CountDevices() (int, error)                            { return 0, errBuild }
+func OpenDevice(string) (Context, error)                    { return Context{}, errBuild }
+func (Context) Close() error                                { return errBuild }
+func (Context) Vectors() int                                { return 0 }
+func (Context) QueryDevice() (DeviceAttr, error)            { return DeviceAttr{}, errBuild }
+func (Context) QueryPort(uint8) (PortAttr, error)           { return PortAttr{}, errBuild }
+func (Context) AllocPD() (PD, error)                        { return PD{}, errBuild }
+func (PD) Dealloc() error                                   { return errBuild }
+func (PD) RegMR(unsafe.Pointer, int, uint32) (MR, error)    { return MR{}, errBuild }
+func (MR) Keys() (lkey, rkey uint32)                        { return 0, 0 }
+func (MR) Dereg() error                                     { return errBuild }
+func (Context) CreateChannel() (Channel, error)             { return Channel{}, errBuild }
+func (Channel) FD() int                                     { return -1 }
+func (Channel) NextEvent() (CQ, error)                      { return CQ{}, errBuild }
+func (Channel) Destroy() error                              { return errBuild }
+func (Context) CreateCQ(int, Channel, int) (CQ, error)      { return CQ{}, errBuild }
+func (CQ) Size() int                                        { return 0 }
+func (CQ) AckEvents(int) error                              { return errBuild }
+func (CQ) Destroy() error                                   { return errBuild }
+func (CQ) Poll(*WC, int) (int, error)                       { return 0, errBuild }
+func (CQ) Spin(*WC, int, time.Duration) (int, error)        { return 0, errBuild }
+func (CQ) Arm(bool) error                                   { return errBuild }
+func (PD) CreateQP(CQ, CQ, int32, *QPCap, bool) (QP, error) { return QP{}, errBuild }
+func (QP) Num() uint32                                      { return 0 }
+func (QP) Modify(*QPAttr, uint32) error                     { return errBuild }
+func (QP) Query(uint32) (QPAttr, error)                     { return QPAttr{}, errBuild }
+func (QP) Destroy() error                                   { return errBuild }
+func (QP) PostSend(*SendWR, int) Posted                     { return Posted{} }
+func (QP) PostRecv(*RecvWR, int) Posted                     { return Posted{} }
+func (QP) PostAndPoll(*SendWR, int, CQ, *WC, int) Posted    { return Posted{} }
+func NewQueue(int) (*Queue, error)                          { return nil, errBuild }
+func (q *Queue) Leave()                                     {}
+func (q *Queue) Renew() error                               { return errBuild }
+func (q *Queue) Free()                                      {}
+func Alloc(uintptr) unsafe.Pointer                          { return nil }
+func Free(unsafe.Pointer)                                   {}

@@ -7,20 +7,20 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"weak"
 )
 
 // Closer is an owner: CloseAll closes it and everything below it.
 type Closer interface{ CloseAll() error }
 
-// entry is an object's place in the registry. It does not keep the owner
-// alive, so that an owner dropped without Close can be told.
+// entry is an object's place in the registry. It keeps the owner alive: a
+// queue pair whose last reference the program dropped is still one that
+// CloseAll of its device closes.
 type entry struct {
 	id       uint64
 	name     string
 	parents  []*entry
 	children map[uint64]*entry
-	owner    func() Closer // nil once the owner was collected
+	owner    Closer
 	stack    []uintptr
 }
 
@@ -30,19 +30,6 @@ var registry = struct {
 	last uint64
 	open map[uint64]*entry
 }{open: map[uint64]*entry{}}
-
-func weakOwner[T any, P interface {
-	*T
-	Closer
-}](owner P) func() Closer {
-	w := weak.Make((*T)(owner))
-	return func() Closer {
-		if p := w.Value(); p != nil {
-			return P(p)
-		}
-		return nil
-	}
-}
 
 // callers returns the stack of whoever called Enter's caller.
 func callers() []uintptr {
@@ -101,15 +88,12 @@ func (e *entry) busy() error {
 // Info describes an open object.
 type Info struct {
 	Name string
-	// Lost says that the garbage collector took the Go object: nobody can
-	// close it any more.
-	Lost bool
 	// Stack is where the object was made, a line a frame.
 	Stack string
 }
 
 func (e *entry) info() Info {
-	return Info{Name: e.name, Lost: e.owner() == nil, Stack: stackText(e.stack)}
+	return Info{Name: e.name, Stack: stackText(e.stack)}
 }
 
 func stackText(pcs []uintptr) string {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/stretchr/testify/require"
@@ -32,11 +31,9 @@ func readGID(t testing.TB, device string, port uint8, index int) (gid [16]byte) 
 
 func addressOf(t testing.TB, device string, port uint8, index int, ownPort uint8) cverbs.AHAttr {
 	a := cverbs.AHAttr{IsGlobal: 1, PortNum: ownPort, SGIDIndex: uint8(index), HopLimit: 64}
-	a.DGID = *(*[2]uint64)(unsafe.Pointer(ptr(readGID(t, device, port, index))))
+	a.DGID = readGID(t, device, port, index)
 	return a
 }
-
-func ptr[T any](v T) *T { return &v }
 
 const (
 	maskInit = cverbs.IBV_QP_STATE | cverbs.IBV_QP_PKEY_INDEX | cverbs.IBV_QP_PORT

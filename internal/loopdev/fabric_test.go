@@ -124,7 +124,7 @@ func TestGIDTypesDoNotMix(t *testing.T) {
 	a.toInit()
 	attr := a.rtrAttr(b)
 	attr.AH.SGIDIndex = 0 // a v1 address, with the v2 address of the peer
-	attr.AH.DGID = [2]uint64{}
+	attr.AH.DGID = [16]byte{}
 	a.modify(attr, a.rtrMask())
 	a.modify(a.rtsAttr(), a.rtsMask())
 	b.receive(1, b.sge(0, 8))

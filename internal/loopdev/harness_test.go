@@ -78,6 +78,8 @@ type end struct {
 	access   uint32
 	caps     cverbs.QPCap
 	sq, rq   *cverbs.Queue
+	sqTail   uint32 // sequence numbers of the next requests
+	rqTail   uint32
 	srq      *sharedQueue
 	mem      []byte
 	mr       cverbs.MR
@@ -162,8 +164,10 @@ func newEnd(t testing.TB, o endOptions) *end {
 	e.wrs = cverbs.Alloc(1 << 14)
 	t.Cleanup(func() {
 		e.destroyQP()
-		e.sq.Free()
-		e.rq.Free()
+		for _, q := range []*cverbs.Queue{e.sq, e.rq} {
+			q.Leave()
+			q.Free()
+		}
 		cverbs.Free(e.wrs)
 	})
 	return e
@@ -244,7 +248,7 @@ func (e *end) buildAt(mem unsafe.Pointer, ws []work) *cverbs.SendWR {
 		if e.kind == cverbs.IBV_QPT_UD {
 			wr.SetUD(w.ah, w.remoteQPN, w.remoteKey)
 		}
-		seq := e.sq.Tail + uint32(i)
+		seq := e.sqTail + uint32(i)
 		*(*uint64)(unsafe.Add(e.sq.IDs, uintptr(seq&e.sq.Mask)*8)) = w.id
 		wr.WRID = e.sq.Base | uint64(seq)
 		wr.NumSGE = int32(len(w.sges))
@@ -261,7 +265,7 @@ func (e *end) buildAt(mem unsafe.Pointer, ws []work) *cverbs.SendWR {
 // tryPost posts requests and returns how many the device took.
 func (e *end) tryPost(ws ...work) (int, error) {
 	r := e.qp.PostSend(e.build(ws), len(ws))
-	e.sq.Tail += uint32(r.Posted)
+	e.sqTail += uint32(r.Posted)
 	if r.RC != 0 {
 		return int(r.Posted), syscall.Errno(r.RC)
 	}
@@ -279,8 +283,8 @@ func (e *end) buildRecv(id uint64, sges []cverbs.SGE) *cverbs.RecvWR {
 	wr := (*cverbs.RecvWR)(e.wrs)
 	*wr = cverbs.RecvWR{NumSGE: int32(len(sges)), SGList: (*cverbs.SGE)(unsafe.Add(e.wrs, sgeOffset))}
 	copy(unsafe.Slice(wr.SGList, len(sges)), sges)
-	*(*uint64)(unsafe.Add(e.rq.IDs, uintptr(e.rq.Tail&e.rq.Mask)*8)) = id
-	wr.WRID = e.rq.Base | uint64(e.rq.Tail)
+	*(*uint64)(unsafe.Add(e.rq.IDs, uintptr(e.rqTail&e.rq.Mask)*8)) = id
+	wr.WRID = e.rq.Base | uint64(e.rqTail)
 	return wr
 }
 
@@ -289,7 +293,7 @@ func (e *end) tryReceive(id uint64, sges ...cverbs.SGE) error {
 	if r.RC != 0 {
 		return syscall.Errno(r.RC)
 	}
-	e.rq.Tail++
+	e.rqTail++
 	return nil
 }
 
@@ -390,6 +394,7 @@ func newSharedQueue(t testing.TB, depth uint32) *sharedQueue {
 	t.Cleanup(func() {
 		require.NoError(t, s.srq.Destroy())
 		require.NoError(t, s.pd.Dealloc())
+		s.queue.Leave()
 		s.queue.Free()
 		cverbs.Free(s.wrs)
 	})

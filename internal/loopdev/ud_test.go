@@ -5,7 +5,6 @@ package loopdev_test
 import (
 	"encoding/binary"
 	"testing"
-	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/loopdev"
@@ -158,7 +157,7 @@ var group = [16]byte{0xff, 0x0e, 10: 0xff, 0xff, 239, 0, 0, 66}
 
 func (e *end) groupAddress() cverbs.AH {
 	attr := cverbs.AHAttr{IsGlobal: 1, PortNum: e.port, SGIDIndex: gidIndex, HopLimit: 1}
-	attr.DGID = *(*[2]uint64)(unsafe.Pointer(&group))
+	attr.DGID = group
 	ah, err := e.pd.CreateAH(&attr)
 	require.NoError(e.t, err)
 	e.handles = append(e.handles, ah)

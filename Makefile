@@ -1,0 +1,48 @@
+# Every target works on a bare Debian 12 with make and git: .ci/setup names and
+# installs what a target needs, Go included. NO_INSTALL=1 refuses with the list.
+
+SETUP := .ci/setup
+
+# rdmalab's kernel and command for "make lab".
+KERNEL ?= 6.1
+CMD ?=
+
+.PHONY: help demo test test-all check lab bench generate clean
+
+help:
+	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
+	@echo '               in a virtual machine; DEMO_DEVICE=name uses a real device instead'
+	@echo 'make test      unit tests, race detector, the lab on kernels 6.1 and 6.12, interoperation'
+	@echo 'make test-all  the same on every kernel, and the longer suites: fuzzing, cgo checks'
+	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
+	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
+	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
+	@echo 'make bench     what the binding costs per work request, beside C'
+	@echo 'make generate  go generate'
+	@echo 'make clean     removes build/; downloads stay in the cache folder (XDG_CACHE_HOME/gofabric)'
+	@echo
+	@echo 'What a target needs is named, then installed by apt. NO_INSTALL=1 refuses instead.'
+
+demo:
+	@$(SETUP) cc lab -- go run ./internal/demo
+
+test:
+	@$(SETUP) cc headers lab -- .ci/test quick
+
+test-all:
+	@$(SETUP) cc headers lab -- .ci/test all
+
+check:
+	@$(SETUP) cc headers -- .ci/check
+
+lab:
+	@$(SETUP) lab -- .ci/lab "$(KERNEL)" $(CMD)
+
+bench:
+	@$(SETUP) cc -- go run ./internal/bench
+
+generate:
+	@$(SETUP) cc -- go generate ./...
+
+clean:
+	rm -rf build

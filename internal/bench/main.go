@@ -1,0 +1,196 @@
+//go:build linux && cgo
+
+// Command bench measures what the binding itself costs: nanoseconds of a work
+// request, from being built to its completion, on a device that does nothing,
+// beside C code that does the same stores. Go and C take turns; the table shows
+// medians of all turns.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gofabric/gofabric/internal/cbench"
+	"github.com/gofabric/gofabric/verbs"
+)
+
+const (
+	turns   = 21
+	perTurn = 400_000 // work requests
+	size    = 64      // bytes of each
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// rig is a queue pair on the null device.
+type rig struct {
+	dev   *verbs.Device
+	mr    *verbs.MR
+	batch *verbs.SendBatch
+	cq    *verbs.CQ
+	wcs   []verbs.Completion
+}
+
+func newRig() (*rig, error) {
+	dev, err := verbs.Open(cbench.Device)
+	if err != nil {
+		return nil, err
+	}
+	pd, err := dev.AllocPD()
+	if err != nil {
+		return nil, err
+	}
+	mr, err := pd.AllocMR(4096, verbs.MROptions{})
+	if err != nil {
+		return nil, err
+	}
+	cq, err := dev.CreateCQ(verbs.CQOptions{})
+	if err != nil {
+		return nil, err
+	}
+	qp, err := pd.CreateQP(verbs.QPOptions{SendCQ: cq, RecvCQ: cq})
+	if err != nil {
+		return nil, err
+	}
+	return &rig{dev: dev, mr: mr, batch: qp.SendBatch(), cq: cq, wcs: make([]verbs.Completion, 64)}, nil
+}
+
+// round posts a batch of writes and polls until all have completed.
+func (r *rig) round(batch int) error {
+	remote := r.mr.Remote()
+	for i := range batch {
+		off := size * (i % 32)
+		r.batch.Write(uint64(i), remote.At(uint64(off), size), r.mr.SGE(off, size))
+	}
+	if _, err := r.batch.Post(); err != nil {
+		return err
+	}
+	for left := batch; left > 0; {
+		n, err := r.cq.Poll(r.wcs[:min(left, len(r.wcs))])
+		if err != nil {
+			return err
+		}
+		left -= n
+	}
+	return nil
+}
+
+// roundTrip is round with a batch of one, in a single crossing.
+func (r *rig) roundTrip() error {
+	r.batch.Write(1, r.mr.Remote().At(0, size), r.mr.SGE(0, size))
+	_, _, err := r.batch.PostAndPoll(r.wcs[:1])
+	return err
+}
+
+func run() error {
+	if err := cbench.Register(); err != nil {
+		return err
+	}
+	r, err := newRig()
+	if err != nil {
+		return err
+	}
+	defer r.dev.CloseAll()
+
+	empty := measure(func(n int) error {
+		for range n {
+			cbench.EmptyCall()
+		}
+		return nil
+	})
+	if empty.err != nil {
+		return empty.err
+	}
+	fmt.Printf("empty cgo call: %.1f ns (median of %d turns; %.1f to %.1f)\n\n", empty.median(), turns, empty.ns[0], empty.ns[turns-1])
+	fmt.Println("work request, post and completion together, ns:")
+	fmt.Printf("%-14s %8s %8s %8s %14s %8s\n", "batch", "Go", "C", "Go/C", "/ empty call", "allocs")
+	for _, batch := range []int{1, 4, 16, 32, 64} {
+		if err := row(r, batch, empty.median()); err != nil {
+			return err
+		}
+	}
+	return pollRow(r, empty.median())
+}
+
+func row(r *rig, batch int, empty float64) error {
+	var goNS, cNS []float64
+	for range turns {
+		g, err := turn(perTurn/batch, batch, func() error { return r.round(batch) })
+		if err != nil {
+			return err
+		}
+		goNS = append(goNS, g)
+		cNS = append(cNS, float64(cbench.CLoop(batch, perTurn/batch))/float64(perTurn/batch*batch))
+	}
+	allocs := testing.AllocsPerRun(100, func() { _ = r.round(batch) })
+	g, c := median(goNS), median(cNS)
+	fmt.Printf("%-14d %8.1f %8.1f %8.2f %14.2f %8.0f\n", batch, g, c, g/c, g/empty, allocs)
+	return assertNone(allocs)
+}
+
+func pollRow(r *rig, empty float64) error {
+	s := measure(func(n int) error {
+		for range n {
+			if err := r.roundTrip(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if s.err != nil {
+		return s.err
+	}
+	allocs := testing.AllocsPerRun(100, func() { _ = r.roundTrip() })
+	fmt.Printf("%-14s %8.1f %8s %8s %14.2f %8.0f\n", "PostAndPoll 1", s.median(), "", "", s.median()/empty, allocs)
+	return assertNone(allocs)
+}
+
+func assertNone(allocs float64) error {
+	if allocs != 0 {
+		return fmt.Errorf("the data path allocated: %v allocations a round", allocs)
+	}
+	return nil
+}
+
+func turn(rounds, batch int, f func() error) (float64, error) {
+	start := time.Now()
+	for range rounds {
+		if err := f(); err != nil {
+			return 0, err
+		}
+	}
+	return float64(time.Since(start)) / float64(rounds*batch), nil
+}
+
+type sample struct {
+	ns  []float64 // sorted
+	err error
+}
+
+func (s sample) median() float64 { return median(s.ns) }
+
+// measure returns the nanoseconds of one of f's n repetitions, turn by turn.
+func measure(f func(n int) error) (s sample) {
+	for range turns {
+		start := time.Now()
+		if s.err = f(perTurn); s.err != nil {
+			return s
+		}
+		s.ns = append(s.ns, float64(time.Since(start))/perTurn)
+	}
+	slices.Sort(s.ns)
+	return s
+}
+
+func median(ns []float64) float64 {
+	sorted := slices.Sorted(slices.Values(ns))
+	return sorted[len(sorted)/2]
+}

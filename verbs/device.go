@@ -1,0 +1,212 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/life"
+)
+
+// Device is an opened RDMA device: the root of everything that is made on it.
+// It is safe for concurrent use.
+type Device struct {
+	obj  life.Object
+	ctx  cverbs.Context
+	name string
+	attr DeviceAttr
+
+	channelMu sync.Mutex
+	channel   *eventChannel // of the CQs with events; made at the first of them
+}
+
+// Open opens a device by its kernel name, such as "mlx5_0". Devices lists the
+// names.
+//
+// It fails with ErrLibraryNotFound where libibverbs is not installed, with
+// fs.ErrNotExist if there is no such device, and with syscall.EACCES if the
+// user may not open it.
+//
+// Implements: ibv_open_device, ibv_get_device_list, ibv_free_device_list.
+func Open(name string) (*Device, error) {
+	if _, err := deviceInfo(name); err != nil {
+		return nil, &OpError{Op: "open device", Err: err}
+	}
+	ctx, err := cverbs.OpenDevice(name)
+	if err != nil {
+		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: openHint(name)}
+	}
+	d := &Device{ctx: ctx, name: name}
+	raw, err := ctx.QueryDevice()
+	if err != nil {
+		return nil, errors.Join(&OpError{Op: "query device", Device: name, Err: err}, ctx.Close())
+	}
+	d.attr = deviceAttr(&raw)
+	life.Enter(&d.obj, d, "device "+name)
+	return d, nil
+}
+
+// infoRoot is the tree that describes a device: the kernel's, or its provider's.
+func infoRoot(name string) ([]DeviceInfo, error) {
+	if p, ok := cverbs.ProviderOf(name); ok {
+		return DevicesIn(p.Root)
+	}
+	return Devices()
+}
+
+// deviceInfo finds a device by name; the error says which there are.
+func deviceInfo(name string) (DeviceInfo, error) {
+	devices, err := infoRoot(name)
+	if err != nil {
+		return DeviceInfo{}, err
+	}
+	var names []string
+	for _, d := range devices {
+		if d.Name == name {
+			return d, nil
+		}
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has none (%w)", name, fs.ErrNotExist)
+	}
+	return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has %s (%w)", name, strings.Join(names, ", "), fs.ErrNotExist)
+}
+
+// openHint looks at what stands between the user and a device that exists.
+func openHint(name string) string {
+	info, err := deviceInfo(name)
+	if err != nil {
+		return ""
+	}
+	if info.Uverbs == "" {
+		return "the kernel has no verbs interface for it: load the module ib_uverbs"
+	}
+	node := "/dev/infiniband/" + info.Uverbs
+	f, err := os.OpenFile(node, os.O_RDWR, 0)
+	switch {
+	case err == nil:
+		f.Close()
+		if n, err := cverbs.CountDevices(); err == nil && n == 0 {
+			return "libibverbs finds no driver for any device: Debian's package ibverbs-providers installs them"
+		}
+		return ""
+	case errors.Is(err, fs.ErrPermission):
+		return "no permission on " + node + ": the user needs read and write access to it"
+	case errors.Is(err, fs.ErrNotExist):
+		return node + " is missing: in a container, pass it in"
+	}
+	return err.Error()
+}
+
+// LibraryPath returns the file of libibverbs that is in use. Its name ends in
+// the release: libibverbs.so.1.14.44.0 is of rdma-core 44.
+func LibraryPath() (string, error) { return cverbs.LibraryPath() }
+
+// Name returns the device's name.
+func (d *Device) Name() string { return d.name }
+
+// Info reads what the kernel says of the device now: its ports, their state,
+// their GID tables.
+func (d *Device) Info() (DeviceInfo, error) {
+	info, err := deviceInfo(d.name)
+	if err != nil {
+		return DeviceInfo{}, &OpError{Op: "read device", Device: d.name, Err: err}
+	}
+	return info, nil
+}
+
+// Attributes returns the device's limits and capabilities, as they were when it
+// was opened.
+//
+// Implements: ibv_query_device.
+func (d *Device) Attributes() DeviceAttr { return d.attr }
+
+// Port asks the device for the state of one of its ports, from 1.
+//
+// Implements: ibv_query_port.
+func (d *Device) Port(number int) (PortAttr, error) {
+	if err := d.checkPort(number); err != nil {
+		return PortAttr{}, err
+	}
+	if err := d.obj.Use(); err != nil {
+		return PortAttr{}, d.err("query port", err)
+	}
+	defer d.obj.Done()
+	raw, err := d.ctx.QueryPort(uint8(number))
+	if err != nil {
+		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: err}
+	}
+	return portAttr(&raw), nil
+}
+
+// GIDs reads the GID table of a port: the entries that are not empty.
+//
+// Implements: ibv_query_gid_table.
+func (d *Device) GIDs(port int) ([]GIDEntry, error) {
+	info, err := d.portInfo(port)
+	return info.GIDs, err
+}
+
+// ChooseGID picks the GID for connections of a port; see the function of the
+// same name.
+func (d *Device) ChooseGID(port int) (GIDChoice, error) {
+	info, err := d.portInfo(port)
+	if err != nil {
+		return GIDChoice{}, err
+	}
+	return ChooseGID(info)
+}
+
+func (d *Device) portInfo(port int) (PortInfo, error) {
+	if err := d.checkPort(port); err != nil {
+		return PortInfo{}, err
+	}
+	info, err := d.Info()
+	if err != nil {
+		return PortInfo{}, err
+	}
+	p, ok := info.Port(port)
+	if !ok {
+		return PortInfo{}, &OpError{Op: "read port", Device: d.name, Port: port, Err: fs.ErrNotExist}
+	}
+	return p, nil
+}
+
+func (d *Device) checkPort(number int) error {
+	if number >= 1 && number <= d.attr.Ports {
+		return nil
+	}
+	return d.err("use port", fmt.Errorf("no port %d: the device has ports 1 to %d", number, d.attr.Ports))
+}
+
+func (d *Device) err(op string, err error) error {
+	return &OpError{Op: op, Device: d.name, Err: err}
+}
+
+// Close closes the device. It fails with ErrBusy while anything made on it is
+// open.
+//
+// Implements: ibv_close_device.
+func (d *Device) Close() error {
+	err := d.obj.Close(func() error {
+		if err := d.closeChannel(); err != nil {
+			return err
+		}
+		return d.ctx.Close()
+	})
+	if err != nil {
+		return d.err("close device", err)
+	}
+	return nil
+}
+
+// CloseAll closes everything that was made on the device, the newest first, and
+// the device.
+func (d *Device) CloseAll() error {
+	return errors.Join(d.obj.CloseChildren(), d.Close())
+}

@@ -1,0 +1,43 @@
+package verbs
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// guard lets one goroutine at a time into a data path. It costs two atomic
+// operations and tells misuse instead of hiding it behind a lock.
+type guard struct{ word atomic.Uint32 }
+
+const (
+	guardIdle = iota
+	guardBusy
+	guardClosed
+)
+
+// enter answers ErrConcurrentUse while another goroutine is inside, and
+// ErrClosed after shut.
+func (g *guard) enter() error {
+	if g.word.CompareAndSwap(guardIdle, guardBusy) {
+		return nil
+	}
+	if g.word.Load() == guardClosed {
+		return ErrClosed
+	}
+	return ErrConcurrentUse
+}
+
+// shut keeps everybody out; it waits for whoever is inside.
+func (g *guard) shut() {
+	for spins := 0; !g.word.CompareAndSwap(guardIdle, guardClosed); spins++ {
+		if g.word.Load() == guardClosed {
+			return
+		}
+		if spins < 100 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+}

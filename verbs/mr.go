@@ -1,0 +1,177 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/life"
+)
+
+// Access is a set of rights on memory (enum ibv_access_flags). Local reading is
+// always allowed.
+type Access uint32
+
+// Rights. Remote write and remote atomic need local write.
+const (
+	AccessLocalWrite      Access = cverbs.IBV_ACCESS_LOCAL_WRITE
+	AccessRemoteWrite     Access = cverbs.IBV_ACCESS_REMOTE_WRITE
+	AccessRemoteRead      Access = cverbs.IBV_ACCESS_REMOTE_READ
+	AccessRemoteAtomic    Access = cverbs.IBV_ACCESS_REMOTE_ATOMIC
+	AccessRelaxedOrdering Access = cverbs.IBV_ACCESS_RELAXED_ORDERING
+)
+
+// MROptions are the options of a memory region.
+type MROptions struct {
+	// Access is what may be done to the memory; zero is AccessLocalWrite.
+	Access Access
+	// HugePages takes the memory from the system's pool of huge pages
+	// (/proc/sys/vm/nr_hugepages). It is an error if the pool has too few. It
+	// has no meaning for memory that the caller brings.
+	HugePages bool
+}
+
+func (o MROptions) access() Access {
+	if o.Access == 0 {
+		return AccessLocalWrite
+	}
+	return o.Access
+}
+
+// MR is a memory region: memory that the device may reach. It is safe for
+// concurrent use; what its bytes hold is the caller's care.
+type MR struct {
+	obj    life.Object
+	pd     *PD
+	mr     cverbs.MR
+	buf    []byte
+	lkey   uint32
+	rkey   uint32
+	access Access
+	free   func() error // gives the memory back or unpins it
+}
+
+// AllocMR allocates size bytes and registers them. The memory is zeroed, begins
+// on a page and lies outside the Go heap.
+//
+// It fails with syscall.ENOMEM if the user may not lock so much memory.
+//
+// Implements: ibv_reg_mr, ibv_reg_mr_iova2.
+func (pd *PD) AllocMR(size int, opts MROptions) (*MR, error) {
+	if size <= 0 {
+		return nil, pd.dev.err("register memory", fmt.Errorf("a region of %d bytes: it needs at least one", size))
+	}
+	buf, free, err := mapMemory(size, opts.HugePages)
+	if err != nil {
+		return nil, pd.dev.err("allocate memory", err)
+	}
+	mr, err := pd.register(buf, opts.access(), free)
+	if err != nil {
+		return nil, errors.Join(err, free())
+	}
+	return mr, nil
+}
+
+// RegisterMR registers memory that the caller brings, and pins it until Close:
+// the garbage collector neither moves nor frees it. The device may write to it
+// at any time until then.
+//
+// Implements: ibv_reg_mr, ibv_reg_mr_iova2.
+func (pd *PD) RegisterMR(buf []byte, opts MROptions) (*MR, error) {
+	if len(buf) == 0 {
+		return nil, pd.dev.err("register memory", errors.New("an empty slice: it needs at least one byte"))
+	}
+	var pinner runtime.Pinner
+	pinner.Pin(unsafe.SliceData(buf))
+	unpin := func() error {
+		pinner.Unpin()
+		return nil
+	}
+	mr, err := pd.register(buf, opts.access(), unpin)
+	if err != nil {
+		pinner.Unpin()
+	}
+	return mr, err
+}
+
+func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error) {
+	if err := pd.obj.Use(); err != nil {
+		return nil, pd.dev.err("register memory", err)
+	}
+	defer pd.obj.Done()
+	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
+	if err != nil {
+		return nil, &OpError{Op: "register memory", Device: pd.dev.name, Err: err, Hint: registerHint(err, len(buf), access)}
+	}
+	mr := &MR{pd: pd, mr: raw, buf: buf, access: access, free: free}
+	mr.lkey, mr.rkey = raw.Keys()
+	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", len(buf), mr.lkey), &pd.obj)
+	return mr, nil
+}
+
+// registerHint tells a limit that was hit from other reasons.
+func registerHint(err error, size int, access Access) string {
+	if limit, limited := memlockLimit(); errors.Is(err, syscall.ENOMEM) && limited && uint64(size) > limit {
+		return fmt.Sprintf("RLIMIT_MEMLOCK allows %d bytes: raise it with ulimit -l, LimitMEMLOCK= or --ulimit memlock", limit)
+	}
+	if access&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && access&AccessLocalWrite == 0 {
+		return "remote write and remote atomic need local write"
+	}
+	return ""
+}
+
+// Bytes returns the memory. The slice must not be used after Close.
+func (mr *MR) Bytes() []byte { return mr.buf }
+
+// Len returns the region's length in bytes.
+func (mr *MR) Len() int { return len(mr.buf) }
+
+// Addr returns the address of the region's first byte.
+func (mr *MR) Addr() uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mr.buf)))) }
+
+// LKey returns the local key, which names the region in an SGE.
+func (mr *MR) LKey() uint32 { return mr.lkey }
+
+// RKey returns the remote key, which names the region in a peer's request.
+func (mr *MR) RKey() uint32 { return mr.rkey }
+
+// Access returns the rights that the region was registered with.
+func (mr *MR) Access() Access { return mr.access }
+
+// Remote returns what a peer needs to reach the whole region.
+func (mr *MR) Remote() RemoteBuffer {
+	return RemoteBuffer{Addr: mr.Addr(), RKey: mr.rkey, Len: uint64(len(mr.buf))}
+}
+
+// SGE returns n bytes of the region from off. A piece that does not lie within
+// the region, or is longer than an SGE can be (2^32-1 bytes), makes the batch
+// that it is added to fail.
+func (mr *MR) SGE(off, n int) SGE {
+	if off < 0 || n < 0 || off > len(mr.buf)-n || uint64(n) > maxSGE {
+		return SGE{Addr: badAddr}
+	}
+	return SGE{Addr: mr.Addr() + uint64(off), Length: uint32(n), LKey: mr.lkey}
+}
+
+// Close ends the registration and gives the memory back, or unpins it. The
+// device does not touch it any more.
+//
+// Implements: ibv_dereg_mr.
+func (mr *MR) Close() error {
+	err := mr.obj.Close(func() error {
+		if err := mr.mr.Dereg(); err != nil {
+			return err
+		}
+		return mr.free()
+	})
+	if err != nil {
+		return mr.pd.dev.err("deregister memory", err)
+	}
+	return nil
+}
+
+// CloseAll is Close: nothing hangs on a region.
+func (mr *MR) CloseAll() error { return mr.Close() }

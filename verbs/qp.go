@@ -1,0 +1,373 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/life"
+)
+
+// QPType is the transport service of a queue pair (enum ibv_qp_type).
+type QPType int32
+
+// Transport services.
+const (
+	RC QPType = cverbs.IBV_QPT_RC // reliable connection
+)
+
+// QPOptions are the options of a queue pair.
+type QPOptions struct {
+	// Type is the transport service; zero is RC.
+	Type QPType
+	// SendCQ and RecvCQ get the completions; both are needed, and may be the
+	// same queue.
+	SendCQ, RecvCQ *CQ
+	// MaxSend and MaxRecv are how many requests each queue holds; zero is 128.
+	MaxSend, MaxRecv int
+	// MaxSendSGE and MaxRecvSGE are how many pieces a request may have; zero
+	// is 1.
+	MaxSendSGE, MaxRecvSGE int
+	// MaxInline is how many bytes a request may carry within itself.
+	MaxInline int
+	// Port is the device's port, from 1; zero is 1.
+	Port int
+	// GIDIndex is the port's address to use; nil takes what ChooseGID picks.
+	// On InfiniBand a given index makes packets carry a global route.
+	GIDIndex *int
+	// PKeyIndex is the partition: an index into the port's P_Key table.
+	PKeyIndex uint16
+	// Access is what peers may do through this queue pair, on top of what each
+	// memory region allows; zero allows everything that the device can do.
+	// AccessLocalWrite alone lets peers only send.
+	Access Access
+}
+
+func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
+	set := func(v *int, def int) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	const depth = 128
+	set(&o.MaxSend, depth)
+	set(&o.MaxRecv, depth)
+	set(&o.MaxSendSGE, 1)
+	set(&o.MaxRecvSGE, 1)
+	set(&o.Port, 1)
+	if o.Type == 0 {
+		o.Type = RC
+	}
+	if o.Access == 0 {
+		o.Access = AccessLocalWrite | AccessRemoteWrite | AccessRemoteRead
+		if attr.AtomicCap != AtomicNone {
+			o.Access |= AccessRemoteAtomic
+		}
+	}
+	return o
+}
+
+func (o QPOptions) check(attr *DeviceAttr) error {
+	if o.SendCQ == nil || o.RecvCQ == nil {
+		return errors.New("SendCQ and RecvCQ are needed")
+	}
+	if o.Type != RC {
+		return fmt.Errorf("QP type %d: %w", o.Type, ErrNotSupported)
+	}
+	for _, l := range []struct {
+		name        string
+		value, most int
+	}{
+		{"MaxSend", o.MaxSend, attr.MaxQPWR},
+		{"MaxRecv", o.MaxRecv, attr.MaxQPWR},
+		{"MaxSendSGE", o.MaxSendSGE, attr.MaxSGE},
+		{"MaxRecvSGE", o.MaxRecvSGE, attr.MaxSGE},
+	} {
+		if l.value < 1 || l.value > l.most {
+			return fmt.Errorf("%s %d: the device allows 1 to %d", l.name, l.value, l.most)
+		}
+	}
+	if o.MaxInline < 0 {
+		return fmt.Errorf("MaxInline %d: it cannot be negative", o.MaxInline)
+	}
+	return nil
+}
+
+// QP is a queue pair: a send queue and a receive queue.
+//
+// The send side (SendBatch and its methods) belongs to one goroutine at a time,
+// and so does the receive side (RecvBatch); the two may be different ones. A
+// second goroutine on a side gets ErrConcurrentUse. The other methods are safe
+// for concurrent use.
+type QP struct {
+	obj  life.Object
+	pd   *PD
+	qp   cverbs.QP
+	opts QPOptions
+	num  uint32
+	psn  uint32
+	port PortInfo // as it was at creation
+	gid  GIDChoice
+
+	modifyMu sync.Mutex
+	state    atomic.Int32 // the QPState that was asked for last
+
+	send SendBatch
+	recv RecvBatch
+}
+
+// CreateQP makes a queue pair in the RESET state.
+//
+// It fails with a *NoGIDError if the port has no address that connections could
+// use.
+//
+// Implements: ibv_create_qp.
+func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
+	d := pd.dev
+	opts = opts.withDefaults(&d.attr)
+	if err := opts.check(&d.attr); err != nil {
+		return nil, d.err("create QP", err)
+	}
+	qp := &QP{pd: pd, opts: opts, psn: rand.Uint32N(1 << 24)}
+	if err := qp.chooseAddress(); err != nil {
+		return nil, err
+	}
+	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj, &opts.RecvCQ.obj}
+	for i, p := range parents {
+		if err := p.Use(); err != nil {
+			for _, q := range parents[:i] {
+				q.Done()
+			}
+			return nil, d.err("create QP", err)
+		}
+		defer p.Done()
+	}
+	if opts.SendCQ.dev != d || opts.RecvCQ.dev != d {
+		return nil, d.err("create QP", errors.New("the CQs are of another device"))
+	}
+	if err := qp.create(); err != nil {
+		return nil, d.err("create QP", err)
+	}
+	life.Enter(&qp.obj, qp, fmt.Sprintf("QP 0x%06x", qp.num), parents...)
+	return qp, nil
+}
+
+func (qp *QP) chooseAddress() (err error) {
+	d := qp.pd.dev
+	if qp.port, err = d.portInfo(qp.opts.Port); err != nil {
+		return err
+	}
+	if qp.opts.GIDIndex != nil {
+		qp.gid, err = ChooseGIDIndex(qp.port, *qp.opts.GIDIndex)
+	} else {
+		qp.gid, err = ChooseGID(qp.port)
+	}
+	if err != nil {
+		return &OpError{Op: "choose GID", Device: d.name, Port: qp.opts.Port, Err: err}
+	}
+	return nil
+}
+
+// create makes the C object and the rings of both sides. The send queue gets
+// one request more than asked for, which closing the queue pair posts to see
+// the end of the flushing.
+func (qp *QP) create() (err error) {
+	o, most := &qp.opts, qp.pd.dev.attr.MaxQPWR
+	limits := cverbs.QPCap{
+		MaxSendWR:     uint32(min(o.MaxSend+1, most)),
+		MaxRecvWR:     uint32(o.MaxRecv),
+		MaxSendSGE:    uint32(o.MaxSendSGE),
+		MaxRecvSGE:    uint32(o.MaxRecvSGE),
+		MaxInlineData: uint32(o.MaxInline),
+	}
+	if qp.qp, err = qp.pd.pd.CreateQP(o.SendCQ.cq, o.RecvCQ.cq, int32(o.Type), &limits, false); err != nil {
+		return err
+	}
+	qp.num = qp.qp.Num()
+	if err = qp.send.init(qp); err == nil {
+		err = qp.recv.init(qp)
+	}
+	if err != nil {
+		qp.send.discard()
+		qp.recv.discard()
+		return errors.Join(err, qp.qp.Destroy())
+	}
+	return nil
+}
+
+// needState refuses to post before the queue pair was brought to a state that
+// allows it. Some providers would queue the request and then call it an error.
+func (qp *QP) needState(least QPState) error {
+	if state := QPState(qp.state.Load()); state < least {
+		return fmt.Errorf("the queue pair is in state %v: this needs %v", state, least)
+	}
+	return nil
+}
+
+// Num returns the queue pair's number, 24 bits.
+func (qp *QP) Num() uint32 { return qp.num }
+
+// PD returns the protection domain that the queue pair belongs to.
+func (qp *QP) PD() *PD { return qp.pd }
+
+// GID returns the local address that connections of the queue pair use, and
+// why.
+func (qp *QP) GID() GIDChoice { return qp.gid }
+
+// Modify changes attributes of the queue pair, its state among them if mask has
+// AttrState. What the specification asks of the change is checked first, and
+// the error says what is missing or too much.
+//
+// Implements: ibv_modify_qp.
+func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
+	const op = "modify QP"
+	if err := qp.obj.Use(); err != nil {
+		return qp.err(op, err)
+	}
+	defer qp.obj.Done()
+	qp.modifyMu.Lock()
+	defer qp.modifyMu.Unlock()
+	from := QPState(qp.state.Load())
+	to := from
+	if mask&AttrState != 0 {
+		to = attr.State
+		op := fmt.Sprintf("modify QP to %v", to)
+		if err := checkTransition(from, to, mask); err != nil {
+			return qp.err(op, err)
+		}
+	}
+	raw := attr.raw()
+	if err := qp.qp.Modify(&raw, uint32(mask)); err != nil {
+		return &OpError{
+			Op: fmt.Sprintf("modify QP to %v", to), Device: qp.pd.dev.name, Port: qp.opts.Port, QPN: qp.num,
+			Err: err, Hint: qp.stateHint(from),
+		}
+	}
+	qp.state.Store(int32(to))
+	return nil
+}
+
+// stateHint says if the device has moved the queue pair by itself.
+func (qp *QP) stateHint(believed QPState) string {
+	raw, err := qp.qp.Query(uint32(AttrState))
+	if err != nil || QPState(raw.State) == believed {
+		return ""
+	}
+	return fmt.Sprintf("the queue pair is in state %v", QPState(raw.State))
+}
+
+// Query reads attributes of the queue pair. A device may return more than mask
+// asks for.
+//
+// Implements: ibv_query_qp.
+func (qp *QP) Query(mask AttrMask) (QPAttr, error) {
+	if err := qp.obj.Use(); err != nil {
+		return QPAttr{}, qp.err("query QP", err)
+	}
+	defer qp.obj.Done()
+	raw, err := qp.qp.Query(uint32(mask))
+	if err != nil {
+		return QPAttr{}, qp.err("query QP", err)
+	}
+	return qpAttr(&raw), nil
+}
+
+// State asks the device for the state of the queue pair.
+//
+// Implements: ibv_query_qp.
+func (qp *QP) State() (QPState, error) {
+	attr, err := qp.Query(AttrState)
+	return attr.State, err
+}
+
+// Init brings the queue pair from RESET to INIT: receives may be posted.
+func (qp *QP) Init() error {
+	return qp.Modify(QPAttr{
+		State:     StateInit,
+		PKeyIndex: qp.opts.PKeyIndex,
+		Port:      uint8(qp.opts.Port),
+		Access:    qp.opts.Access,
+	}, AttrState|AttrPKeyIndex|AttrPort|AttrAccess)
+}
+
+// Err brings the queue pair to the error state: every request posted completes,
+// those that had not finished as StatusFlushed.
+func (qp *QP) Err() error { return qp.Modify(QPAttr{State: StateErr}, AttrState) }
+
+// Reset brings the queue pair back to RESET, whence it can be connected anew.
+// Requests that had not completed are delivered as StatusFlushed. Both sides
+// must be idle.
+func (qp *QP) Reset() error {
+	for _, side := range []*guard{&qp.send.side, &qp.recv.side} {
+		if err := side.enter(); err != nil {
+			return qp.err("reset QP", err)
+		}
+		defer side.exit()
+	}
+	if err := qp.Modify(QPAttr{State: StateReset}, AttrState); err != nil {
+		return err
+	}
+	return errors.Join(qp.send.restart(), qp.recv.restart())
+}
+
+func (qp *QP) err(op string, err error) error {
+	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: err}
+}
+
+// drainLimit bounds how long Close waits for the device to flush. Nothing is
+// lost after it: what is left is delivered as flushed once the queue pair is
+// destroyed.
+const drainLimit = time.Second
+
+// Close destroys the queue pair. Requests still in flight are flushed first, so
+// that their completions can be polled from the CQs afterwards.
+//
+// Implements: ibv_destroy_qp.
+func (qp *QP) Close() error {
+	err := qp.obj.Close(func() error {
+		qp.send.side.shut()
+		qp.recv.side.shut()
+		qp.drain()
+		if err := qp.qp.Destroy(); err != nil {
+			return err
+		}
+		qp.send.abandon()
+		qp.recv.abandon()
+		return nil
+	})
+	if err != nil {
+		return qp.err("destroy QP", err)
+	}
+	return nil
+}
+
+// CloseAll is Close: nothing hangs on a queue pair.
+func (qp *QP) CloseAll() error { return qp.Close() }
+
+// drain moves the queue pair to the error state and waits, within drainLimit,
+// until every request has completed. Receives complete one by one; in the send
+// queue a request posted last, the beacon, marks the end of those that make no
+// completion.
+func (qp *QP) drain() {
+	if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
+		return
+	}
+	attr := cverbs.QPAttr{State: int32(StateErr)}
+	if qp.qp.Modify(&attr, uint32(AttrState)) != nil {
+		return
+	}
+	qp.send.postBeacon()
+	for end := time.Now().Add(drainLimit); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+		qp.opts.SendCQ.drain()
+		if qp.opts.RecvCQ != qp.opts.SendCQ {
+			qp.opts.RecvCQ.drain()
+		}
+		if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package verbs
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+)
+
+// RecvBatch collects requests for a queue pair's receive queue and posts them
+// in one crossing into C. It is the receive side of its queue pair and belongs
+// to one goroutine at a time.
+type RecvBatch struct {
+	queue
+	wrs  []cverbs.RecvWR // one a place, chained in order
+	sges []cverbs.SGE    // MaxRecvSGE a place
+}
+
+// RecvBatch returns the queue pair's batch. There is one: requests added and
+// not posted are still in it.
+func (qp *QP) RecvBatch() *RecvBatch { return &qp.recv }
+
+func (b *RecvBatch) init(qp *QP) error {
+	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE
+	size := unsafe.Sizeof(cverbs.RecvWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
+	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, size)
+	if err != nil {
+		return err
+	}
+	b.wrs = unsafe.Slice((*cverbs.RecvWR)(ring), n)
+	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.RecvWR{}))), n*sges)
+	for i := range b.wrs {
+		b.wrs[i].SGList = &b.sges[i*sges]
+		if i+1 < n {
+			b.wrs[i].Next = &b.wrs[i+1]
+		}
+	}
+	return nil
+}
+
+// Len returns how many requests are in the batch.
+func (b *RecvBatch) Len() int { return b.n }
+
+// Room returns how many more requests fit before the receive queue is full.
+func (b *RecvBatch) Room() int {
+	b.fits()
+	return b.room - b.n
+}
+
+// Recv adds a receive into the local pieces, one after the other. They need
+// AccessLocalWrite. A receive for an RDMA write with immediate needs no piece.
+func (b *RecvBatch) Recv(id uint64, local ...SGE) {
+	if !b.fits() {
+		b.full = true
+		return
+	}
+	most := b.qp.opts.MaxRecvSGE
+	if len(local) > most {
+		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxRecvSGE)", id, len(local), most))
+		return
+	}
+	place := b.n
+	wr := &b.wrs[place]
+	wr.WRID = b.next(id)
+	wr.NumSGE = int32(len(local))
+	b.fill(b.sges[place*most:], id, local)
+}
+
+// Post posts the batch, which is empty afterwards, and returns how many requests
+// the device took, from the first. It treats wrong requests and a full queue as
+// SendBatch.Post does; the error of a full queue is ErrRecvQueueFull.
+//
+// Implements: ibv_post_recv.
+func (b *RecvBatch) Post() (int, error) {
+	if err := b.side.enter(); err != nil {
+		return 0, b.qp.err("post receive", err)
+	}
+	n, full := b.n, b.full
+	err := b.clear(StateInit)
+	posted := 0
+	if err == nil && n > 0 {
+		r := b.qp.qp.PostRecv(&b.wrs[0], n)
+		b.account(r.Posted)
+		posted, err = int(r.Posted), errnoOrNil(r.RC)
+	}
+	b.side.exit()
+	if err == nil && full {
+		err = ErrRecvQueueFull
+	}
+	if err != nil {
+		return posted, b.qp.err("post receive", err)
+	}
+	return posted, nil
+}

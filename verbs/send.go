@@ -1,0 +1,263 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"unsafe"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+)
+
+// SendBatch collects requests for a queue pair's send queue and posts them in
+// one crossing into C. It is the send side of its queue pair and belongs to one
+// goroutine at a time.
+//
+// Each request is signalled unless Request.Unsignaled is called: it makes a
+// completion. At least one request in as many as the queue holds must be
+// signalled, because only a completion frees places.
+type SendBatch struct {
+	queue
+	wrs   []cverbs.SendWR // one a place, chained in order
+	sges  []cverbs.SGE    // MaxSendSGE a place
+	spare cverbs.SendWR   // takes what does not fit
+}
+
+// Request is a request in a batch. Its methods change it until Post.
+type Request struct {
+	b  *SendBatch
+	wr *cverbs.SendWR
+}
+
+// SendBatch returns the queue pair's batch. There is one: requests added and
+// not posted are still in it.
+func (qp *QP) SendBatch() *SendBatch { return &qp.send }
+
+func (b *SendBatch) init(qp *QP) error {
+	n, sges := qp.opts.MaxSend, qp.opts.MaxSendSGE
+	size := unsafe.Sizeof(cverbs.SendWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
+	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, size)
+	if err != nil {
+		return err
+	}
+	b.wrs = unsafe.Slice((*cverbs.SendWR)(ring), n)
+	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.SendWR{}))), n*sges)
+	for i := range b.wrs {
+		b.wrs[i].SGList = &b.sges[i*sges]
+		if i+1 < n {
+			b.wrs[i].Next = &b.wrs[i+1]
+		}
+	}
+	return nil
+}
+
+// Len returns how many requests are in the batch.
+func (b *SendBatch) Len() int { return b.n }
+
+// Room returns how many more requests fit before the send queue is full.
+func (b *SendBatch) Room() int {
+	b.fits()
+	return b.room - b.n
+}
+
+// Write adds an RDMA write of the local pieces, one after the other, to remote
+// memory.
+func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request {
+	return b.oneSided(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
+}
+
+// WriteImm adds an RDMA write that also completes a receive of the peer, which
+// gets imm.
+func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
+	r := b.oneSided(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
+	r.wr.Imm = swap32(imm)
+	return r
+}
+
+// Read adds an RDMA read of remote memory into the local pieces, one after the
+// other. They need AccessLocalWrite.
+func (b *SendBatch) Read(id uint64, remote RemoteBuffer, local ...SGE) Request {
+	return b.oneSided(cverbs.IBV_WR_RDMA_READ, id, remote, local)
+}
+
+// Send adds a message of the local pieces, one after the other. It fills a
+// receive of the peer.
+func (b *SendBatch) Send(id uint64, local ...SGE) Request {
+	wr, _ := b.add(cverbs.IBV_WR_SEND, id, local)
+	return Request{b, wr}
+}
+
+// SendImm adds a message whose receive gets imm too.
+func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
+	wr, _ := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, local)
+	wr.Imm = swap32(imm)
+	return Request{b, wr}
+}
+
+func (b *SendBatch) oneSided(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	wr, total := b.add(op, id, local)
+	wr.RemoteAddr, wr.RKey = remote.Addr, remote.RKey
+	if total > remote.Len {
+		b.failRemote(id, remote, total)
+	}
+	return Request{b, wr}
+}
+
+// add fills what all requests have in common and returns the bytes of the local
+// pieces. It writes the fields that differ from the place's last use, not all.
+func (b *SendBatch) add(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
+	if !b.fits() {
+		b.full = true
+		return &b.spare, 0
+	}
+	most := b.qp.opts.MaxSendSGE
+	if len(local) > most {
+		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxSendSGE)", id, len(local), most))
+		return &b.spare, 0
+	}
+	place := b.n
+	wr := &b.wrs[place]
+	wr.WRID = b.next(id)
+	wr.Opcode = op
+	wr.Flags = cverbs.IBV_SEND_SIGNALED
+	wr.NumSGE = int32(len(local))
+	return wr, b.fill(b.sges[place*most:], id, local)
+}
+
+func (b *SendBatch) failRemote(id uint64, remote RemoteBuffer, total uint64) {
+	if remote.Addr == badAddr {
+		b.fail(fmt.Errorf("request %d: the remote piece lies outside its buffer", id))
+		return
+	}
+	b.fail(fmt.Errorf("request %d moves %d bytes: the remote buffer has %d", id, total, remote.Len))
+}
+
+// Unsignaled keeps the request from making a completion if it succeeds.
+func (r Request) Unsignaled() Request {
+	r.wr.Flags &^= cverbs.IBV_SEND_SIGNALED
+	return r
+}
+
+// Fence holds the request back until the RDMA reads before it are done.
+func (r Request) Fence() Request {
+	r.wr.Flags |= cverbs.IBV_SEND_FENCE
+	return r
+}
+
+// Solicited wakes a peer that waits on a CQ with SolicitedOnly.
+func (r Request) Solicited() Request {
+	r.wr.Flags |= cverbs.IBV_SEND_SOLICITED
+	return r
+}
+
+// Inline copies the data when the request is posted: the memory may be changed
+// at once, and need not be registered. The queue pair must have been made for
+// so many bytes (MaxInline). Reads cannot be inline.
+func (r Request) Inline() Request {
+	if r.wr == &r.b.spare {
+		return r
+	}
+	var total int
+	for _, s := range unsafe.Slice(r.wr.SGList, r.wr.NumSGE) {
+		total += int(s.Length)
+	}
+	if most := r.b.qp.opts.MaxInline; total > most {
+		r.b.fail(fmt.Errorf("a request of %d bytes cannot be inline: the queue pair was made for %d (MaxInline)", total, most))
+	}
+	if r.wr.Opcode == cverbs.IBV_WR_RDMA_READ {
+		r.b.fail(errors.New("an RDMA read cannot be inline"))
+	}
+	r.wr.Flags |= cverbs.IBV_SEND_INLINE
+	return r
+}
+
+// Post posts the batch, which is empty afterwards, and returns how many requests
+// the device took, from the first.
+//
+// A request that is wrong in itself keeps the whole batch from being posted. If
+// not all requests fitted the queue, those that did are posted and the error is
+// ErrSendQueueFull: poll, and add the others again.
+//
+// Implements: ibv_post_send.
+func (b *SendBatch) Post() (int, error) {
+	if err := b.side.enter(); err != nil {
+		return 0, b.qp.err("post send", err)
+	}
+	n, full := b.n, b.full
+	err := b.clear(StateRTS)
+	if err != nil || n == 0 {
+		b.side.exit()
+		return 0, b.posted(err, full)
+	}
+	r := b.qp.qp.PostSend(&b.wrs[0], n)
+	b.account(r.Posted)
+	b.side.exit()
+	return int(r.Posted), b.posted(errnoOrNil(r.RC), full)
+}
+
+func (b *SendBatch) posted(err error, full bool) error {
+	if err == nil && full {
+		err = ErrSendQueueFull
+	}
+	if err == nil {
+		return nil
+	}
+	return b.qp.err("post send", err)
+}
+
+// PostAndPoll posts the batch as Post does and then polls the send CQ into dst,
+// in one crossing. It returns how many requests were posted and how many
+// completions stored. It needs the CQ's polling side too.
+//
+// Implements: ibv_post_send, ibv_poll_cq.
+func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error) {
+	if err := b.side.enter(); err != nil {
+		return 0, 0, b.qp.err("post send", err)
+	}
+	if err := b.cq.side.enter(); err != nil {
+		b.side.exit()
+		return 0, 0, b.cq.err("poll CQ", err)
+	}
+	posted, polled, err = b.postAndPoll(dst)
+	b.cq.side.exit()
+	b.side.exit()
+	return posted, polled, err
+}
+
+func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
+	n, full := b.n, b.full
+	if err := b.clear(StateRTS); err != nil {
+		return 0, 0, b.posted(err, full)
+	}
+	var wr *cverbs.SendWR
+	if n > 0 {
+		wr = &b.wrs[0]
+	}
+	var wc *cverbs.WC
+	entries := len(dst)
+	if polled = b.cq.stash.take(dst); polled > 0 {
+		entries = 0
+	}
+	if entries > 0 {
+		wc = &dst[0].wc
+	}
+	r := b.qp.qp.PostAndPoll(wr, n, b.cq.cq, wc, entries)
+	b.account(r.Posted)
+	err = b.posted(errnoOrNil(r.RC), full)
+	if r.PollRC != 0 {
+		err = errors.Join(err, b.cq.err("poll CQ", syscall.Errno(r.PollRC)))
+	}
+	return int(r.Posted), polled + int(r.Polled), err
+}
+
+// postBeacon posts the request that marks the end of the flushing. Its memory
+// is the batch's first place, which closing no longer needs.
+func (b *SendBatch) postBeacon() {
+	if b.outstanding() == 0 {
+		return
+	}
+	wr := &b.wrs[0]
+	wr.WRID = b.setBeacon()
+	wr.Opcode, wr.Flags, wr.NumSGE = cverbs.IBV_WR_SEND, cverbs.IBV_SEND_SIGNALED, 0
+	b.account(b.qp.qp.PostSend(wr, 1).Posted)
+}
