@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/life"
 	"github.com/gofabric/gofabric/verbs"
@@ -170,10 +172,13 @@ func closeLeavesOthers(r *Rig) {
 		_, err := qp.RecvBatch().Post()
 		require.NoError(r, err)
 	}
-	qps[0].SendBatch().Write(1, mr.Remote(), mr.SGE(8, 8))
+	// The bytes of a read are here when its peer has done its part.
+	mr.Bytes()[0] = 0xa5
+	qps[0].SendBatch().Read(1, mr.Remote(), mr.SGE(8, 8))
 	_, err := qps[0].SendBatch().Post()
 	require.NoError(r, err)
-	require.Eventually(r, func() bool { return qps[0].SendBatch().Room() >= 127 }, patience, 1e6)
+	arrived := (*uint32)(unsafe.Pointer(&mr.Bytes()[8]))
+	require.Eventually(r, func() bool { return atomic.LoadUint32(arrived) != 0 }, patience, 1e6)
 	require.NoError(r, qps[1].Close())
 	seen := map[uint64]verbs.Status{}
 	for range 2 {

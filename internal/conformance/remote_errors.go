@@ -94,7 +94,10 @@ func closedRegion(r *Rig) {
 // receiverNotReady: with a finite count the sender is told, and the receiver's
 // queue pair stays well.
 func receiverNotReady(r *Rig) {
-	a, b := r.pair(pairOptions{connect: quick})
+	// The acknowledgement time-out is long, so that on a slow machine the
+	// answer that counts comes first.
+	finite := verbs.ConnectOptions{Timeout: 18, RNRRetries: 1, MinRNRTimer: 1}
+	a, b := r.pair(pairOptions{connect: finite})
 	mr := r.memory(64)
 	a.QP.SendBatch().Send(1, mr.SGE(0, 8))
 	a.QP.SendBatch().Send(2, mr.SGE(0, 8))

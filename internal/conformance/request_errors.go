@@ -28,8 +28,8 @@ func (r *Rig) failing(a *End, add func(*verbs.SendBatch), statuses ...verbs.Stat
 }
 
 // localProtection: soft-RoCE calls a key that it does not know an operation
-// error.
-var localProtection = []verbs.Status{verbs.StatusLocalProtection, verbs.StatusLocalQPOperation}
+// error, and from 6.12 on it flushes the failing request with the others.
+var localProtection = []verbs.Status{verbs.StatusLocalProtection, verbs.StatusLocalQPOperation, verbs.StatusFlushed}
 
 func wrongLocalKey(r *Rig) {
 	a, _ := r.pair(pairOptions{connect: quick})
@@ -82,12 +82,13 @@ func flushOrder(r *Rig) {
 	bad.LKey ^= 0x55
 	s := a.QP.SendBatch()
 	s.Write(1, mr.Remote(), mr.SGE(0, 8))
+	a.post(1)
+	r.good(a.sent(), 1, verbs.WCRDMAWrite)
 	s.Write(2, mr.Remote(), bad)
 	s.Write(3, mr.Remote(), mr.SGE(0, 8))
 	s.Write(4, mr.Remote(), mr.SGE(0, 8)).Unsignaled()
 	s.Write(5, mr.Remote(), mr.SGE(0, 8))
-	a.post(5)
-	r.good(a.sent(), 1, verbs.WCRDMAWrite)
+	a.post(4)
 	r.bad(a.sent(), 2, localProtection...)
 	r.flushedRest(a.Send, 3, 4, 5)
 	r.flushedRest(a.Recv, 100, 101, 102)
