@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 // Device is an opened RDMA device: the root of everything that is made on it.
@@ -33,7 +33,8 @@ type Device struct {
 //
 // Implements: ibv_open_device, ibv_get_device_list, ibv_free_device_list.
 func Open(name string) (*Device, error) {
-	if _, err := deviceInfo(name); err != nil {
+	s := sysScan{Reader: sysfs.NewReader(infoRoot(name))}
+	if err := s.find(name); err != nil {
 		return nil, &OpError{Op: "open device", Err: err}
 	}
 	ctx, err := cverbs.OpenDevice(name)
@@ -51,35 +52,16 @@ func Open(name string) (*Device, error) {
 }
 
 // infoRoot is the tree that describes a device: the kernel's, or its provider's.
-func infoRoot(name string) ([]DeviceInfo, error) {
+func infoRoot(name string) fs.FS {
 	if p, ok := cverbs.ProviderOf(name); ok {
-		return DevicesIn(p.Root)
+		return p.Root
 	}
-	return Devices()
-}
-
-// deviceInfo finds a device by name; the error says which there are.
-func deviceInfo(name string) (DeviceInfo, error) {
-	devices, err := infoRoot(name)
-	if err != nil {
-		return DeviceInfo{}, err
-	}
-	var names []string
-	for _, d := range devices {
-		if d.Name == name {
-			return d, nil
-		}
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has none (%w)", name, fs.ErrNotExist)
-	}
-	return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has %s (%w)", name, strings.Join(names, ", "), fs.ErrNotExist)
+	return sysfs.Dir("/")
 }
 
 // openHint looks at what stands between the user and a device that exists.
 func openHint(name string) string {
-	info, err := deviceInfo(name)
+	info, err := deviceIn(infoRoot(name), name)
 	if err != nil {
 		return ""
 	}
@@ -113,7 +95,7 @@ func (d *Device) Name() string { return d.name }
 // Info reads what the kernel says of the device now: its ports, their state,
 // their GID tables.
 func (d *Device) Info() (DeviceInfo, error) {
-	info, err := deviceInfo(d.name)
+	info, err := deviceIn(infoRoot(d.name), d.name)
 	if err != nil {
 		return DeviceInfo{}, &OpError{Op: "read device", Device: d.name, Err: err}
 	}
@@ -142,39 +124,6 @@ func (d *Device) Port(number int) (PortAttr, error) {
 		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: err}
 	}
 	return portAttr(&raw), nil
-}
-
-// GIDs reads the GID table of a port: the entries that are not empty.
-//
-// Implements: ibv_query_gid_table.
-func (d *Device) GIDs(port int) ([]GIDEntry, error) {
-	info, err := d.portInfo(port)
-	return info.GIDs, err
-}
-
-// ChooseGID picks the GID for connections of a port; see the function of the
-// same name.
-func (d *Device) ChooseGID(port int) (GIDChoice, error) {
-	info, err := d.portInfo(port)
-	if err != nil {
-		return GIDChoice{}, err
-	}
-	return ChooseGID(info)
-}
-
-func (d *Device) portInfo(port int) (PortInfo, error) {
-	if err := d.checkPort(port); err != nil {
-		return PortInfo{}, err
-	}
-	info, err := d.Info()
-	if err != nil {
-		return PortInfo{}, err
-	}
-	p, ok := info.Port(port)
-	if !ok {
-		return PortInfo{}, &OpError{Op: "read port", Device: d.name, Port: port, Err: fs.ErrNotExist}
-	}
-	return p, nil
 }
 
 func (d *Device) checkPort(number int) error {

@@ -137,11 +137,8 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 		return nil, err
 	}
 	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj, &opts.RecvCQ.obj}
-	for i, p := range parents {
+	for _, p := range parents {
 		if err := p.Use(); err != nil {
-			for _, q := range parents[:i] {
-				q.Done()
-			}
 			return nil, d.err("create QP", err)
 		}
 		defer p.Done()
@@ -158,7 +155,7 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 
 func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
-	if qp.port, err = d.portInfo(qp.opts.Port); err != nil {
+	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
 	}
 	if qp.opts.GIDIndex != nil {

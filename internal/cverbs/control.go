@@ -76,6 +76,21 @@ func (c Context) QueryPort(port uint8) (PortAttr, error) {
 	return a, errno(rc)
 }
 
+// QueryGIDTable reads the entries in use of all ports' GID tables, up to most.
+//
+// Implements: ibv_query_gid_table.
+func (c Context) QueryGIDTable(most int) ([]GIDEntry, error) {
+	if most <= 0 {
+		return nil, nil
+	}
+	list := make([]GIDEntry, most)
+	n := C.gf1_query_gid_table(table(c.v), c.c(), (*C.struct_gf1_gid_entry)(unsafe.Pointer(&list[0])), C.size_t(most))
+	if n < 0 {
+		return nil, syscall.Errno(-n)
+	}
+	return list[:n], nil
+}
+
 // AllocPD makes a protection domain.
 //
 // Implements: ibv_alloc_pd.

@@ -38,6 +38,14 @@ union gf1_gid {
 	uint64_t align;
 };
 
+struct gf1_gid_entry {
+	union gf1_gid gid;
+	uint32_t gid_index;
+	uint32_t port_num;
+	uint32_t gid_type;
+	uint32_t ndev_ifindex;
+};
+
 /* Capabilities of a device. GUIDs are big-endian. */
 struct gf1_device_attr {
 	char fw_ver[64];

@@ -13,7 +13,20 @@ const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args) "ibv_" #name,
 	GF1_EXPORTED_VERBS(GF1_NAME)
 #undef GF1_NAME
+/* The names of inline verbs' helpers begin with an underscore. */
+#define GF1_NAME(result, name, args, since) "_ibv" #name,
+	GF1_LATER_VERBS(GF1_NAME)
+#undef GF1_NAME
 	NULL,
+};
+
+const char *const gf1_since[] = {
+#define GF1_ALWAYS(result, name, args) NULL,
+	GF1_EXPORTED_VERBS(GF1_ALWAYS)
+#undef GF1_ALWAYS
+#define GF1_SINCE(result, name, args, since) since,
+	GF1_LATER_VERBS(GF1_SINCE)
+#undef GF1_SINCE
 };
 
 /* A verb that failed without setting errno still failed. */
@@ -113,6 +126,19 @@ int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8
 {
 	NEED(v, query_port);
 	return done(v->query_port(context, port, attr, sizeof(*attr)));
+}
+
+ssize_t gf1_query_gid_table(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_gid_entry *entries,
+			    size_t max)
+{
+	ssize_t n;
+
+	if (v->_query_gid_table == NULL)
+		return -EOPNOTSUPP;
+	errno = 0;
+	n = v->_query_gid_table(context, entries, max, 0, sizeof(*entries));
+	/* A failure is a negative errno, or -1 with errno set. */
+	return n == -1 ? -errno_or_io() : n;
 }
 
 int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out)

@@ -5,8 +5,10 @@
 
 #include "gf1_verbs.h"
 
-/* The names to resolve, in the order of the table's slots; NULL ends them. */
+/* The names to resolve, in the order of the table's slots; NULL ends them. An
+ * entry of gf1_since is NULL for a name that every release has. */
 extern const char *const gf1_exported_names[];
+extern const char *const gf1_since[];
 /* Fills in the table's entries that the library's header has inline. */
 void gf1_complete_table(struct gf1_verbs *table);
 
@@ -16,6 +18,9 @@ int gf1_count_devices(const struct gf1_finder *finder, int *count);
 int gf1_close(const struct gf1_verbs *v, struct gf1_context *context);
 int gf1_query_device(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_device_attr *attr);
 int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr);
+/* Stores up to max entries; count is how many, or a negative errno. */
+ssize_t gf1_query_gid_table(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_gid_entry *entries,
+			    size_t max);
 int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out);
 int gf1_dealloc_pd(const struct gf1_verbs *v, struct gf1_pd *pd);
 int gf1_reg_mr(const struct gf1_verbs *v, struct gf1_pd *pd, void *addr, size_t length, unsigned int access,

@@ -9,6 +9,8 @@
 
 #include "gf1_abi.h"
 
+#include <sys/types.h>
+
 /* X(result, name, arguments): what libibverbs exports under "ibv_" name. */
 #define GF1_EXPORTED_VERBS(X) \
 	X(int, close_device, (struct gf1_context * context)) \
@@ -45,9 +47,16 @@
 	X(int, get_async_event, (struct gf1_context * context, struct gf1_async_event * event)) \
 	X(void, ack_async_event, (struct gf1_async_event * event))
 
+/* X(result, name, arguments, since): what only later releases export. */
+#define GF1_LATER_VERBS(X) \
+	X(ssize_t, _query_gid_table, \
+	  (struct gf1_context * context, struct gf1_gid_entry * entries, size_t max, uint32_t flags, size_t size), \
+	  "rdma-core 32")
+
 struct gf1_verbs {
-#define GF1_FIELD(result, name, args) result(*name) args;
+#define GF1_FIELD(result, name, args, ...) result(*name) args;
 	GF1_EXPORTED_VERBS(GF1_FIELD)
+	GF1_LATER_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* An inline function in the library's header, not an export. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);

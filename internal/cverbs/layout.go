@@ -150,6 +150,16 @@ type DeviceAttr struct {
 	PhysPortCnt           uint8
 }
 
+// GIDEntry is struct ibv_gid_entry.
+type GIDEntry struct {
+	_       [0]uint64 // aligned as in C
+	GID     [16]byte
+	Index   uint32
+	Port    uint32
+	Type    uint32
+	IfIndex uint32
+}
+
 // PortAttr is struct ibv_port_attr of rdma-core 44.
 type PortAttr struct {
 	State         int32

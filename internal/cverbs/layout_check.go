@@ -46,6 +46,7 @@ var (
 	_ [unsafe.Sizeof(Queue{})]byte      = [C.sizeof_struct_gf1_queue]byte{}
 	_ [unsafe.Sizeof(Posted{})]byte     = [C.sizeof_struct_gf1_posted]byte{}
 	_ [unsafe.Sizeof(DeviceAttr{})]byte = [C.sizeof_struct_gf1_device_attr]byte{}
+	_ [unsafe.Sizeof(GIDEntry{})]byte   = [C.sizeof_struct_gf1_gid_entry]byte{}
 	_ [unsafe.Sizeof(PortAttr{})]byte   = [C.sizeof_struct_gf1_port_attr]byte{}
 	_ [unsafe.Sizeof(SRQAttr{})]byte    = [C.sizeof_struct_gf1_srq_attr]byte{}
 	_ [unsafe.Sizeof(GRH{})]byte        = [C.sizeof_struct_gf1_grh]byte{}

@@ -43,6 +43,7 @@ func (Context) Close() error                                { return errBuild }
 func (Context) Vectors() int                                { return 0 }
 func (Context) QueryDevice() (DeviceAttr, error)            { return DeviceAttr{}, errBuild }
 func (Context) QueryPort(uint8) (PortAttr, error)           { return PortAttr{}, errBuild }
+func (Context) QueryGIDTable(int) ([]GIDEntry, error)       { return nil, errBuild }
 func (Context) AllocPD() (PD, error)                        { return PD{}, errBuild }
 func (PD) Dealloc() error                                   { return errBuild }
 func (PD) RegMR(unsafe.Pointer, int, uint32) (MR, error)    { return MR{}, errBuild }

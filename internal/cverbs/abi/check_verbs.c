@@ -21,6 +21,14 @@ SAME_PLACE(struct gf1_device, struct ibv_device, ibdev_path);
 
 SAME_SIZE(union gf1_gid, union ibv_gid);
 
+#define GID_ENTRY(field) SAME_PLACE(struct gf1_gid_entry, struct ibv_gid_entry, field)
+SAME_SIZE(struct gf1_gid_entry, struct ibv_gid_entry);
+GID_ENTRY(gid);
+GID_ENTRY(gid_index);
+GID_ENTRY(port_num);
+GID_ENTRY(gid_type);
+GID_ENTRY(ndev_ifindex);
+
 #define DEVICE(field) SAME_PLACE(struct gf1_device_attr, struct ibv_device_attr, field)
 SAME_SIZE(struct gf1_device_attr, struct ibv_device_attr);
 DEVICE(fw_ver);
