@@ -16,9 +16,9 @@
 //     messages, not packets.
 //   - A request is carried out in the thread that posts it where it can be done
 //     at once, so that most complete before Post returns.
-//   - Protocol times (the RNR timer, the local ACK timeout) are a sixteenth of
-//     what the specification says. Their order stays. A retry count of 7 is
-//     seven retries; an RNR retry count of 7 is for ever.
+//   - Protocol times (the RNR timer, the local ACK timeout) are shortened: what
+//     goes beyond 100 us is divided by 16. Their order stays. A retry count of 7
+//     is seven retries; an RNR retry count of 7 is for ever.
 //   - Memory is not pinned: it must stay mapped while it is registered.
 //   - A slot of a queue is free again when its completion, or for unsignalled
 //     requests a later one, has been polled, as the specification has it.

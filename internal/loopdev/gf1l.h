@@ -4,8 +4,8 @@
  * it, as far as it can be at once. What has to wait (a receiver that is not
  * ready, a lost message, an injected delay) sets a timer, and one worker thread
  * goes on with the queue when it is due. A message moves whole: it is checked
- * at both ends first and then copied. All protocol times are divided by
- * GF1L_HASTE, so that their order stays and tests are fast.
+ * at both ends first and then copied. Protocol times are shortened by
+ * gf1l_shorten, so that their order stays and tests are fast.
  *
  * Order of locks; nobody holds two of one row:
  *   fabric, context           finding and making things
@@ -33,7 +33,6 @@
 #include "gf1l_values.h"
 
 enum {
-	GF1L_HASTE = 16,
 	GF1L_MAX_PORTS = 8,
 	GF1L_GIDS = 8,
 	GF1L_PKEYS = 1,
@@ -278,6 +277,14 @@ static inline int gf1l_spend(int *count)
 		if (__atomic_compare_exchange_n(count, &n, n - 1, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return 1;
 	return 0;
+}
+
+/* What a protocol's wait is here: of what goes beyond 100 us, a sixteenth. */
+static inline int64_t gf1l_shorten(int64_t ns)
+{
+	const int64_t whole = 100000;
+
+	return ns <= whole ? ns : whole + (ns - whole) / 16;
 }
 
 static inline int64_t gf1l_now(void)

@@ -119,7 +119,7 @@ static int local_status(struct gf1l_qp *qp, struct gf1l_swqe *wqe)
 	return gf1l_list_allows(&list, wqe->length, access) ? WC_SUCCESS : WC_LOC_PROT_ERR;
 }
 
-static void wait(struct gf1l_qp *qp, int64_t ns)
+static void hold_back(struct gf1l_qp *qp, int64_t ns)
 {
 	qp->not_before = ns == GF1L_FOREVER ? GF1L_FOREVER : gf1l_now() + ns;
 }
@@ -129,7 +129,7 @@ static int64_t timeout_ns(const struct gf1l_qp *qp)
 {
 	if (qp->attr.timeout == 0)
 		return GF1L_FOREVER;
-	return ((int64_t)4096 << qp->attr.timeout) / GF1L_HASTE;
+	return gf1l_shorten((int64_t)4096 << qp->attr.timeout);
 }
 
 static void hear(struct gf1l_qp *qp, enum gf1l_answer answer, int64_t rnr_ns)
@@ -140,7 +140,7 @@ static void hear(struct gf1l_qp *qp, enum gf1l_answer answer, int64_t rnr_ns)
 		return;
 	case ANSWER_NONE:
 		qp->lost = 1;
-		wait(qp, timeout_ns(qp));
+		hold_back(qp, timeout_ns(qp));
 		return;
 	case ANSWER_RNR:
 		if (qp->attr.rnr_retry != 7 && qp->rnr_tries >= qp->attr.rnr_retry) {
@@ -149,7 +149,7 @@ static void hear(struct gf1l_qp *qp, enum gf1l_answer answer, int64_t rnr_ns)
 		}
 		if (qp->attr.rnr_retry != 7)
 			qp->rnr_tries++;
-		wait(qp, rnr_ns);
+		hold_back(qp, rnr_ns);
 		return;
 	case ANSWER_INVALID_REQUEST:
 		fail(qp, WC_REM_INV_REQ_ERR);
@@ -179,7 +179,7 @@ static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 		qp->tries = qp->rnr_tries = 0;
 		delay = __atomic_load_n(&qp->delay_ns, __ATOMIC_RELAXED);
 		if (delay > 0) {
-			wait(qp, delay);
+			hold_back(qp, delay);
 			return;
 		}
 	}

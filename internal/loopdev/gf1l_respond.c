@@ -13,7 +13,7 @@ static int64_t rnr_timer_ns(uint8_t code)
 		256,   384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 	};
 
-	return (int64_t)hundredths_of_ms[code & 31] * 10000 / GF1L_HASTE;
+	return gf1l_shorten((int64_t)hundredths_of_ms[code & 31] * 10000);
 }
 
 int gf1l_take_receive(struct gf1l_qp *to, struct gf1l_taken *taken)
