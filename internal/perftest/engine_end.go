@@ -162,7 +162,7 @@ func (e *end) build(agreed Agreement) error {
 		return err
 	}
 	e.layout = newLayout(e.config.Size, agreed)
-	if e.mr, err = pd.AllocMR(e.layout.total(), verbs.MROptions{Access: e.op.access | verbs.AccessRelaxedOrdering}); err != nil {
+	if err := e.register(pd); err != nil {
 		return err
 	}
 	fill(e.mr.Bytes())
@@ -183,6 +183,20 @@ func (e *end) build(agreed Agreement) error {
 	}
 	return e.fillKey()
 }
+
+// register allocates the memory, with relaxed PCIe ordering as perftest asks
+// for it, where the device and its library know that.
+func (e *end) register(pd *verbs.PD) (err error) {
+	access := e.op.access | verbs.AccessRelaxedOrdering
+	e.mr, err = pd.AllocMR(e.layout.total(), verbs.MROptions{Access: access})
+	if errors.Is(err, verbs.ErrNotSupported) {
+		e.mr, err = pd.AllocMR(e.layout.total(), verbs.MROptions{Access: e.op.access})
+	}
+	return err
+}
+
+// relaxed reports whether the memory has relaxed ordering.
+func (e *end) relaxed() bool { return e.mr.Access()&verbs.AccessRelaxedOrdering != 0 }
 
 // fill makes the memory random, so that no link gains by compressing it.
 func fill(b []byte) {

@@ -70,7 +70,7 @@ func (o *output) info(agreed Agreement) report.Info {
 		QueuePairs:      1,
 		Transport:       "IB",
 		Connection:      "RC",
-		RelaxedOrdering: true,
+		RelaxedOrdering: o.local.relaxed(),
 		CQModeration:    c.CQModeration,
 		MTU:             agreed.MTU.Bytes(),
 		LinkType:        o.linkType(),
