@@ -31,11 +31,12 @@ var registry = struct {
 	open map[uint64]*entry
 }{open: map[uint64]*entry{}}
 
-// callers returns the stack of whoever called Enter's caller.
+// callers returns the stack of whoever called Enter's caller. There may be very
+// many objects, so it keeps no more than there is.
 func callers() []uintptr {
 	const skip, most = 4, 32
-	pcs := make([]uintptr, most)
-	return pcs[:runtime.Callers(skip, pcs)]
+	var pcs [most]uintptr
+	return slices.Clone(pcs[:runtime.Callers(skip, pcs[:])])
 }
 
 func (e *entry) enter() {
