@@ -88,13 +88,22 @@ func (e *entry) busy() error {
 
 // Info describes an open object.
 type Info struct {
+	// ID tells objects apart: no two of a process have the same.
+	ID   uint64
 	Name string
+	// Root is the name of the object that everything above it hangs on: the
+	// device.
+	Root string
 	// Stack is where the object was made, a line a frame.
 	Stack string
 }
 
 func (e *entry) info() Info {
-	return Info{Name: e.name, Stack: stackText(e.stack)}
+	root := e
+	for len(root.parents) > 0 {
+		root = root.parents[0]
+	}
+	return Info{ID: e.id, Name: e.name, Root: root.name, Stack: stackText(e.stack)}
 }
 
 func stackText(pcs []uintptr) string {
