@@ -192,15 +192,15 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 		// Poll, arm, poll again, sleep: a completion that came between the
 		// first poll and the arming raises no event.
 		if n, err := cq.poll(dst); n > 0 || err != nil {
-			return n, err
+			return n, cq.whyEIO(err)
 		}
 		if cq.events.arm() {
 			if err := cq.cq.Arm(cq.only); err != nil {
 				cq.events.disarm()
-				return 0, cq.err("arm CQ", err)
+				return 0, cq.whyEIO(cq.err("arm CQ", err))
 			}
 			if n, err := cq.poll(dst); n > 0 || err != nil {
-				return n, err
+				return n, cq.whyEIO(err)
 			}
 		}
 		select {
