@@ -312,7 +312,7 @@ func (qp *QP) Reset() error {
 }
 
 func (qp *QP) err(op string, err error) error {
-	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: err}
+	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
 
 // drainLimit bounds how long Close waits for the device to flush. Nothing is
