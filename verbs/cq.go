@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -132,9 +131,9 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 	return n, nil
 }
 
-// spinSlice bounds one stay in C, so that neither the scheduler nor a cancelled
-// context waits long for a spinning goroutine.
-const spinSlice = 50 * time.Microsecond
+// spinPolls bounds one stay in C to some tens of microseconds, so that neither
+// the scheduler nor a cancelled context waits long for a spinning goroutine.
+const spinPolls = 1000
 
 // Spin polls without pause until there is a completion, and moves what there is
 // to dst. It returns the context's error when that ends, and ErrClosed when the
@@ -153,7 +152,7 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 		if n := cq.stash.take(dst); n > 0 {
 			return n, nil
 		}
-		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinSlice)
+		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
 		if err != nil {
 			return 0, cq.err("poll CQ", err)
 		}
