@@ -192,15 +192,15 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 		// Poll, arm, poll again, sleep: a completion that came between the
 		// first poll and the arming raises no event.
 		if n, err := cq.poll(dst); n > 0 || err != nil {
-			return n, err
+			return n, cq.whyEIO(err)
 		}
 		if cq.events.arm() {
 			if err := cq.cq.Arm(cq.only); err != nil {
 				cq.events.disarm()
-				return 0, cq.err("arm CQ", err)
+				return 0, cq.whyEIO(cq.err("arm CQ", err))
 			}
 			if n, err := cq.poll(dst); n > 0 || err != nil {
-				return n, err
+				return n, cq.whyEIO(err)
 			}
 		}
 		select {
@@ -225,15 +225,23 @@ func (cq *CQ) Close() error {
 	err := cq.obj.Close(func() error {
 		cq.stop()
 		cq.side.shut()
-		if cq.events == nil {
-			return cq.cq.Destroy()
+		if err := cq.destroy(); err != nil {
+			return err
 		}
-		return cq.events.channel.remove(cq.events)
+		cq.stash.close()
+		return nil
 	})
 	if err != nil {
 		return cq.err("destroy CQ", err)
 	}
 	return nil
+}
+
+func (cq *CQ) destroy() error {
+	if cq.events == nil {
+		return cq.cq.Destroy()
+	}
+	return cq.events.channel.remove(cq.events)
 }
 
 // CloseAll closes the queue pairs on the queue, the newest first, and the queue.

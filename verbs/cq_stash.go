@@ -5,17 +5,21 @@ import (
 	"sync/atomic"
 )
 
-// stash is a list of completions in front of a completion queue. An empty one
-// costs its reader one load.
+// stash is what closed queue pairs left to a completion queue: completions in
+// front of it, and memory that only its poller may free. An empty one costs its
+// reader one load.
 type stash struct {
-	waiting atomic.Int32
-	mu      sync.Mutex
-	list    []Completion
+	attention atomic.Bool // there is something below
+	mu        sync.Mutex
+	list      []Completion
+	dead      []remains
+	closed    bool
 }
 
-// take moves completions to dst, the oldest first.
+// take moves completions to dst, the oldest first. The caller is inside the
+// CQ's guard.
 func (s *stash) take(dst []Completion) int {
-	if s.waiting.Load() == 0 {
+	if !s.attention.Load() {
 		return 0
 	}
 	s.mu.Lock()
@@ -25,15 +29,45 @@ func (s *stash) take(dst []Completion) int {
 	if len(s.list) == 0 {
 		s.list = nil
 	}
-	s.waiting.Store(int32(len(s.list)))
+	s.freeDead()
+	s.attention.Store(len(s.list) > 0)
 	return n
+}
+
+func (s *stash) freeDead() {
+	for _, r := range s.dead {
+		r.free()
+	}
+	s.dead = nil
 }
 
 func (s *stash) put(list []Completion) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, list...)
-	s.waiting.Store(int32(len(s.list)))
+	s.attention.Store(true)
+}
+
+// bury frees what is left of a queue as soon as nobody is polling: a poller
+// that is inside C may have just found the record.
+func (cq *CQ) bury(r remains) {
+	s := &cq.stash
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dead = append(s.dead, r)
+	if s.closed {
+		s.freeDead()
+		return
+	}
+	s.attention.Store(true)
+}
+
+// close frees what was waiting for a poll. Nobody polls any more.
+func (s *stash) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	s.freeDead()
 }
 
 // drain moves what is on the queue to the stash, for a queue pair that is being

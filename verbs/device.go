@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 // Device is an opened RDMA device: the root of everything that is made on it.
@@ -33,12 +34,14 @@ type Device struct {
 //
 // Implements: ibv_open_device, ibv_get_device_list, ibv_free_device_list.
 func Open(name string) (*Device, error) {
-	if _, err := deviceInfo(name); err != nil {
+	s := sysScan{Reader: sysfs.NewReader(infoRoot(name))}
+	if err := s.find(name); err != nil {
 		return nil, &OpError{Op: "open device", Err: err}
 	}
 	ctx, err := cverbs.OpenDevice(name)
 	if err != nil {
-		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: openHint(name)}
+		hint, err := openProblem(name, err)
+		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: hint}
 	}
 	d := &Device{ctx: ctx, name: name}
 	raw, err := ctx.QueryDevice()
@@ -51,56 +54,39 @@ func Open(name string) (*Device, error) {
 }
 
 // infoRoot is the tree that describes a device: the kernel's, or its provider's.
-func infoRoot(name string) ([]DeviceInfo, error) {
+func infoRoot(name string) fs.FS {
 	if p, ok := cverbs.ProviderOf(name); ok {
-		return DevicesIn(p.Root)
+		return p.Root
 	}
-	return Devices()
+	return sysfs.Dir("/")
 }
 
-// deviceInfo finds a device by name; the error says which there are.
-func deviceInfo(name string) (DeviceInfo, error) {
-	devices, err := infoRoot(name)
-	if err != nil {
-		return DeviceInfo{}, err
-	}
-	var names []string
-	for _, d := range devices {
-		if d.Name == name {
-			return d, nil
-		}
-		names = append(names, d.Name)
-	}
-	if len(names) == 0 {
-		return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has none (%w)", name, fs.ErrNotExist)
-	}
-	return DeviceInfo{}, fmt.Errorf("no RDMA device %q: this machine has %s (%w)", name, strings.Join(names, ", "), fs.ErrNotExist)
-}
-
-// openHint looks at what stands between the user and a device that exists.
-func openHint(name string) string {
-	info, err := deviceInfo(name)
-	if err != nil {
-		return ""
+// openProblem looks at what stands between the user and a device that exists,
+// and returns what to do and the cause. The library looks for a device's node
+// in more than one way, and its errno is that of the last.
+func openProblem(name string, err error) (hint string, cause error) {
+	info, ierr := deviceIn(infoRoot(name), name)
+	if ierr != nil {
+		return "", err
 	}
 	if info.Uverbs == "" {
-		return "the kernel has no verbs interface for it: load the module ib_uverbs"
+		return "the kernel has no verbs interface for it: load the module ib_uverbs", err
 	}
 	node := "/dev/infiniband/" + info.Uverbs
-	f, err := os.OpenFile(node, os.O_RDWR, 0)
+	f, nerr := os.OpenFile(node, os.O_RDWR, 0)
 	switch {
-	case err == nil:
+	case nerr == nil:
 		f.Close()
-		if n, err := cverbs.CountDevices(); err == nil && n == 0 {
-			return "libibverbs finds no driver for any device: Debian's package ibverbs-providers installs them"
+		if n, cerr := cverbs.CountDevices(); cerr == nil && n == 0 {
+			return "libibverbs finds no driver for any device: Debian's package ibverbs-providers installs them", err
 		}
-		return ""
-	case errors.Is(err, fs.ErrPermission):
-		return "no permission on " + node + ": the user needs read and write access to it"
-	case errors.Is(err, fs.ErrNotExist):
-		return node + " is missing: in a container, pass it in"
+		return "", err
+	case errors.Is(nerr, fs.ErrPermission):
+		return "no permission on " + node + ": the user needs read and write access to it", nerr
+	case errors.Is(nerr, fs.ErrNotExist):
+		return node + " is missing: in a container, pass it in", err
 	}
-	return err.Error()
+	return nerr.Error(), err
 }
 
 // LibraryPath returns the file of libibverbs that is in use. Its name ends in
@@ -113,7 +99,7 @@ func (d *Device) Name() string { return d.name }
 // Info reads what the kernel says of the device now: its ports, their state,
 // their GID tables.
 func (d *Device) Info() (DeviceInfo, error) {
-	info, err := deviceInfo(d.name)
+	info, err := deviceIn(infoRoot(d.name), d.name)
 	if err != nil {
 		return DeviceInfo{}, &OpError{Op: "read device", Device: d.name, Err: err}
 	}
@@ -139,42 +125,9 @@ func (d *Device) Port(number int) (PortAttr, error) {
 	defer d.obj.Done()
 	raw, err := d.ctx.QueryPort(uint8(number))
 	if err != nil {
-		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: err}
+		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: d.cause(err)}
 	}
 	return portAttr(&raw), nil
-}
-
-// GIDs reads the GID table of a port: the entries that are not empty.
-//
-// Implements: ibv_query_gid_table.
-func (d *Device) GIDs(port int) ([]GIDEntry, error) {
-	info, err := d.portInfo(port)
-	return info.GIDs, err
-}
-
-// ChooseGID picks the GID for connections of a port; see the function of the
-// same name.
-func (d *Device) ChooseGID(port int) (GIDChoice, error) {
-	info, err := d.portInfo(port)
-	if err != nil {
-		return GIDChoice{}, err
-	}
-	return ChooseGID(info)
-}
-
-func (d *Device) portInfo(port int) (PortInfo, error) {
-	if err := d.checkPort(port); err != nil {
-		return PortInfo{}, err
-	}
-	info, err := d.Info()
-	if err != nil {
-		return PortInfo{}, err
-	}
-	p, ok := info.Port(port)
-	if !ok {
-		return PortInfo{}, &OpError{Op: "read port", Device: d.name, Port: port, Err: fs.ErrNotExist}
-	}
-	return p, nil
 }
 
 func (d *Device) checkPort(number int) error {
@@ -185,7 +138,20 @@ func (d *Device) checkPort(number int) error {
 }
 
 func (d *Device) err(op string, err error) error {
-	return &OpError{Op: op, Device: d.name, Err: err}
+	return &OpError{Op: op, Device: d.name, Err: d.cause(err)}
+}
+
+// cause tells a device that is gone from one that fails: the kernel answers EIO
+// for both, but lists only the latter.
+func (d *Device) cause(err error) error {
+	if !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDeviceGone) {
+		return err
+	}
+	s := sysScan{Reader: sysfs.NewReader(infoRoot(d.name))}
+	if errors.Is(s.find(d.name), fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDeviceGone, err)
+	}
+	return err
 }
 
 // Close closes the device. It fails with ErrBusy while anything made on it is

@@ -1,11 +1,13 @@
 package verbs
 
 import (
-	"errors"
+	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
+	"errors"
 	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
@@ -90,7 +92,7 @@ func Devices() ([]DeviceInfo, error) {
 // on the PCI bus; without them only the device's uevent file can tell.
 func DevicesIn(root fs.FS) ([]DeviceInfo, error) {
 	s := sysScan{Reader: sysfs.NewReader(root)}
-	names, _, err := s.Names(classInfiniband)
+	names, err := s.deviceNames()
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +100,39 @@ func DevicesIn(root fs.FS) ([]DeviceInfo, error) {
 	ipoib := s.ipoib()
 	devices := make([]DeviceInfo, 0, len(names))
 	for _, name := range names {
-		if s.IsDir(path.Join(classInfiniband, name)) {
-			devices = append(devices, s.device(name, uverbs, ipoib))
-		}
+		devices = append(devices, s.device(name, uverbs, ipoib))
 	}
 	return devices, nil
+}
+
+// deviceIn reads one device; the error says which there are.
+func deviceIn(root fs.FS, name string) (DeviceInfo, error) {
+	s := sysScan{Reader: sysfs.NewReader(root)}
+	if err := s.find(name); err != nil {
+		return DeviceInfo{}, err
+	}
+	return s.device(name, s.uverbs(), s.ipoib()), nil
+}
+
+// find answers nil if the device exists, and otherwise which there are.
+func (s sysScan) find(name string) error {
+	names, err := s.deviceNames()
+	switch {
+	case err != nil:
+		return err
+	case slices.Contains(names, name):
+		return nil
+	case len(names) == 0:
+		return fmt.Errorf("no RDMA device %q: this machine has none (%w)", name, fs.ErrNotExist)
+	}
+	return fmt.Errorf("no RDMA device %q: this machine has %s (%w)", name, strings.Join(names, ", "), fs.ErrNotExist)
+}
+
+func (s sysScan) deviceNames() ([]string, error) {
+	names, _, err := s.Names(classInfiniband)
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !s.IsDir(path.Join(classInfiniband, name))
+	}), err
 }
 
 // sysScan reads one root.

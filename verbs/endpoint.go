@@ -73,7 +73,7 @@ func (e *Endpoint) UnmarshalText(text []byte) error {
 func parseEndpoint(s string) (Endpoint, error) {
 	rest, ok := strings.CutPrefix(s, endpointTag+":")
 	if !ok {
-		return Endpoint{}, fmt.Errorf("it does not begin with %s:", endpointTag)
+		return Endpoint{}, fmt.Errorf("it does not begin with %q", endpointTag+":")
 	}
 	var e Endpoint
 	number := func(bits int, store func(uint64)) func(string) error {

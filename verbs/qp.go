@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -112,8 +113,8 @@ type QP struct {
 	port PortInfo // as it was at creation
 	gid  GIDChoice
 
-	stateMu sync.Mutex
-	state   QPState // the last one that was asked for
+	modifyMu sync.Mutex
+	state    atomic.Int32 // the QPState that was asked for last
 
 	send SendBatch
 	recv RecvBatch
@@ -136,11 +137,8 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 		return nil, err
 	}
 	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj, &opts.RecvCQ.obj}
-	for i, p := range parents {
+	for _, p := range parents {
 		if err := p.Use(); err != nil {
-			for _, q := range parents[:i] {
-				q.Done()
-			}
 			return nil, d.err("create QP", err)
 		}
 		defer p.Done()
@@ -157,7 +155,7 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 
 func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
-	if qp.port, err = d.portInfo(qp.opts.Port); err != nil {
+	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
 	}
 	if qp.opts.GIDIndex != nil {
@@ -171,14 +169,14 @@ func (qp *QP) chooseAddress() (err error) {
 	return nil
 }
 
-// create makes the C object and the rings of both sides. One request more than
-// asked for is reserved in each queue: closing the queue pair posts it to see
+// create makes the C object and the rings of both sides. The send queue gets
+// one request more than asked for, which closing the queue pair posts to see
 // the end of the flushing.
 func (qp *QP) create() (err error) {
 	o, most := &qp.opts, qp.pd.dev.attr.MaxQPWR
 	limits := cverbs.QPCap{
 		MaxSendWR:     uint32(min(o.MaxSend+1, most)),
-		MaxRecvWR:     uint32(min(o.MaxRecv+1, most)),
+		MaxRecvWR:     uint32(o.MaxRecv),
 		MaxSendSGE:    uint32(o.MaxSendSGE),
 		MaxRecvSGE:    uint32(o.MaxRecvSGE),
 		MaxInlineData: uint32(o.MaxInline),
@@ -191,9 +189,18 @@ func (qp *QP) create() (err error) {
 		err = qp.recv.init(qp)
 	}
 	if err != nil {
-		qp.send.release()
-		qp.recv.release()
+		qp.send.discard()
+		qp.recv.discard()
 		return errors.Join(err, qp.qp.Destroy())
+	}
+	return nil
+}
+
+// needState refuses to post before the queue pair was brought to a state that
+// allows it. Some providers would queue the request and then call it an error.
+func (qp *QP) needState(least QPState) error {
+	if state := QPState(qp.state.Load()); state < least {
+		return fmt.Errorf("the queue pair is in state %v: this needs %v", state, least)
 	}
 	return nil
 }
@@ -219,13 +226,14 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 		return qp.err(op, err)
 	}
 	defer qp.obj.Done()
-	qp.stateMu.Lock()
-	defer qp.stateMu.Unlock()
-	to := qp.state
+	qp.modifyMu.Lock()
+	defer qp.modifyMu.Unlock()
+	from := QPState(qp.state.Load())
+	to := from
 	if mask&AttrState != 0 {
 		to = attr.State
 		op := fmt.Sprintf("modify QP to %v", to)
-		if err := checkTransition(qp.state, to, mask); err != nil {
+		if err := checkTransition(from, to, mask); err != nil {
 			return qp.err(op, err)
 		}
 	}
@@ -233,17 +241,17 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	if err := qp.qp.Modify(&raw, uint32(mask)); err != nil {
 		return &OpError{
 			Op: fmt.Sprintf("modify QP to %v", to), Device: qp.pd.dev.name, Port: qp.opts.Port, QPN: qp.num,
-			Err: err, Hint: qp.stateHint(),
+			Err: err, Hint: qp.stateHint(from),
 		}
 	}
-	qp.state = to
+	qp.state.Store(int32(to))
 	return nil
 }
 
 // stateHint says if the device has moved the queue pair by itself.
-func (qp *QP) stateHint() string {
+func (qp *QP) stateHint(believed QPState) string {
 	raw, err := qp.qp.Query(uint32(AttrState))
-	if err != nil || QPState(raw.State) == qp.state {
+	if err != nil || QPState(raw.State) == believed {
 		return ""
 	}
 	return fmt.Sprintf("the queue pair is in state %v", QPState(raw.State))
@@ -304,7 +312,7 @@ func (qp *QP) Reset() error {
 }
 
 func (qp *QP) err(op string, err error) error {
-	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: err}
+	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
 
 // drainLimit bounds how long Close waits for the device to flush. Nothing is
@@ -338,8 +346,9 @@ func (qp *QP) Close() error {
 func (qp *QP) CloseAll() error { return qp.Close() }
 
 // drain moves the queue pair to the error state and waits, within drainLimit,
-// until every request has completed. A request posted last, the beacon, marks
-// the end: requests without a completion of their own lie before it.
+// until every request has completed. Receives complete one by one; in the send
+// queue a request posted last, the beacon, marks the end of those that make no
+// completion.
 func (qp *QP) drain() {
 	if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
 		return
@@ -349,7 +358,6 @@ func (qp *QP) drain() {
 		return
 	}
 	qp.send.postBeacon()
-	qp.recv.postBeacon()
 	for end := time.Now().Add(drainLimit); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
 		qp.opts.SendCQ.drain()
 		if qp.opts.RecvCQ != qp.opts.SendCQ {

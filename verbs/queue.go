@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
@@ -15,49 +16,69 @@ type queue struct {
 	side  guard
 	qp    *QP
 	cq    *CQ
+	ring  unsafe.Pointer // C memory of the requests
 	rec   *cverbs.Queue
-	ids   []uint64 // rec's ring of the caller's ids
-	base  uint64   // rec's, the upper half of the device's ids
-	tail  uint32   // sequence number of the next request to be posted
-	depth uint32   // requests that may be in flight
-	room  int      // requests that surely fit now, those of the batch included
-	n     int      // requests in the batch
-	err   error    // why the batch cannot be posted
-	full  bool     // requests did not fit the batch
+	ids   unsafe.Pointer // rec's ring of the caller's ids
+	mask  uint32         // rec's: slots of that ring, less one
+	base  uint64         // rec's: the upper half of the device's ids
+	tail  uint32         // sequence number of the next request to be posted
+	depth uint32         // requests that may be in flight
+
+	maxSGE int   // pieces that a place has
+	room   int   // requests that surely fit now, those of the batch included
+	n      int   // requests in the batch
+	err    error // why the batch cannot be posted
+	full   bool  // requests did not fit the batch
 }
 
-func (q *queue) init(qp *QP, cq *CQ, depth int) error {
-	q.qp, q.cq, q.depth = qp, cq, uint32(depth)
-	return q.newRecord()
-}
-
-// newRecord enters a fresh record: completions of an older one are dropped.
-func (q *queue) newRecord() error {
-	// One slot more: the beacon's.
-	rec, err := cverbs.NewQueue(int(q.depth) + 1)
-	if err != nil {
-		return err
+// init enters the queue's record and allocates the ring of requests, of
+// ringSize bytes.
+func (q *queue) init(qp *QP, cq *CQ, depth, maxSGE int, ringSize uintptr) (ring unsafe.Pointer, err error) {
+	q.qp, q.cq, q.depth, q.maxSGE = qp, cq, uint32(depth), maxSGE
+	if q.ring = cverbs.Alloc(ringSize); q.ring == nil {
+		return nil, syscall.ENOMEM
 	}
-	q.rec = rec
-	q.ids = unsafe.Slice((*uint64)(rec.IDs), int(rec.Mask)+1)
-	q.base, q.tail = rec.Base, 0
-	q.room = int(q.depth)
-	return nil
+	// One slot more: the beacon's.
+	if q.rec, err = cverbs.NewQueue(depth + 1); err != nil {
+		return nil, err
+	}
+	q.ids, q.mask, q.base = q.rec.IDs, q.rec.Mask, q.rec.Base
+	q.room = depth
+	return q.ring, nil
 }
 
-// outstanding is how many requests have not completed, as far as is known.
+// discard undoes init for a queue pair that was never handed out.
+func (q *queue) discard() {
+	if q.rec != nil {
+		q.rec.Leave()
+		q.rec.Free()
+	}
+	cverbs.Free(q.ring)
+}
+
+// outstanding is how many requests have not completed, as far as is known. A
+// provider may complete a request that it refused: that counts for nothing.
 func (q *queue) outstanding() uint32 {
-	return q.tail - atomic.LoadUint32(&q.rec.Head)
+	return uint32(max(0, int32(q.tail-atomic.LoadUint32(&q.rec.Head))))
 }
 
-// fits reports whether one more request fits, looking at what has completed
-// only when it must.
-func (q *queue) fits() bool { return q.n < q.room || q.look() }
-
-func (q *queue) look() bool {
-	if q.rec == nil {
+// fits reports whether a request of so many pieces fits the queue and a place;
+// option is what the latter was set by.
+func (q *queue) fits(id uint64, pieces int, option string) bool {
+	if q.n >= q.room && !q.look() {
+		q.full = true
 		return false
 	}
+	if pieces > q.maxSGE {
+		q.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (%s)", id, pieces, q.maxSGE, option))
+		return false
+	}
+	return true
+}
+
+// look counts the room anew from what has completed, and reports whether one
+// more request fits.
+func (q *queue) look() bool {
 	q.room = int(q.depth - q.outstanding())
 	return q.n < q.room
 }
@@ -66,18 +87,19 @@ func (q *queue) look() bool {
 // device's. There is room.
 func (q *queue) next(id uint64) uint64 {
 	seq := q.tail + uint32(q.n)
-	q.ids[int(seq)&(len(q.ids)-1)] = id
+	*(*uint64)(unsafe.Add(q.ids, uintptr(seq&q.mask)*8)) = id
 	q.n++
 	return q.base | uint64(seq)
 }
 
-// fill stores the pieces of a request and returns their bytes.
-func (q *queue) fill(sges []cverbs.SGE, id uint64, local []SGE) (total uint64) {
+// fill stores the pieces of a request, no more than its place has, and returns
+// their bytes.
+func (q *queue) fill(place *cverbs.SGE, id uint64, local []SGE) (total uint64) {
 	for i, s := range local {
 		if s.Addr == badAddr {
 			q.fail(fmt.Errorf("request %d: piece %d lies outside its memory region", id, i))
 		}
-		sges[i] = cverbs.SGE(s)
+		*(*SGE)(unsafe.Add(unsafe.Pointer(place), uintptr(i)*unsafe.Sizeof(s))) = s
 		total += uint64(s.Length)
 	}
 	return total
@@ -90,9 +112,13 @@ func (q *queue) fail(err error) {
 	}
 }
 
-// clear empties the batch and returns what kept it from being posted.
-func (q *queue) clear() error {
+// clear empties the batch and returns what keeps it from being posted; least is
+// the state that the queue pair must have reached.
+func (q *queue) clear(least QPState) error {
 	err := q.err
+	if err == nil && q.n > 0 {
+		err = q.qp.needState(least)
+	}
 	q.n, q.err, q.full = 0, nil, false
 	return err
 }
@@ -107,12 +133,12 @@ func (q *queue) account(n int32) {
 // work on it any more.
 func (q *queue) flushed() []Completion {
 	var list []Completion
-	for seq := atomic.LoadUint32(&q.rec.Head); seq != q.tail; seq++ {
+	for seq := q.tail - q.outstanding(); seq != q.tail; seq++ {
 		if q.rec.HasBeacon != 0 && seq == q.rec.Beacon {
 			continue
 		}
 		list = append(list, Completion{wc: cverbs.WC{
-			WRID:   q.ids[int(seq)&(len(q.ids)-1)],
+			WRID:   *(*uint64)(unsafe.Add(q.ids, uintptr(seq&q.mask)*8)),
 			Status: cverbs.IBV_WC_WR_FLUSH_ERR,
 			QPNum:  q.qp.num,
 		}})
@@ -122,31 +148,36 @@ func (q *queue) flushed() []Completion {
 
 // restart begins anew after a reset; the caller is inside the guard.
 func (q *queue) restart() error {
-	old := q.rec
 	list := q.flushed()
-	if err := q.newRecord(); err != nil {
+	if err := q.rec.Renew(); err != nil {
 		return err
 	}
-	old.Free()
-	_ = q.clear()
+	q.base, q.tail, q.room = q.rec.Base, 0, int(q.depth)
+	q.n, q.err, q.full = 0, nil, false
 	q.cq.deliver(list)
 	return nil
 }
 
-// abandon frees the record after the queue pair is destroyed.
+// abandon ends the queue after its queue pair is destroyed. A goroutine may
+// still be building a batch, so the memory that it writes to stays until the
+// queue pair is unreachable.
 func (q *queue) abandon() {
 	list := q.flushed()
-	q.freeRecord()
+	q.rec.Leave()
+	runtime.AddCleanup(q.qp, func(r remains) { r.cq.bury(r) }, remains{q.cq, q.rec, q.ring})
 	q.cq.deliver(list)
 }
 
-func (q *queue) freeRecord() {
-	if q.rec == nil {
-		return
-	}
-	q.rec.Free()
-	q.rec, q.ids = nil, nil
-	q.n, q.room, q.err, q.full = 0, 0, nil, false
+// remains is what is left of a queue: C memory.
+type remains struct {
+	cq   *CQ
+	rec  *cverbs.Queue
+	ring unsafe.Pointer
+}
+
+func (r remains) free() {
+	r.rec.Free()
+	cverbs.Free(r.ring)
 }
 
 // setBeacon marks the next request as the one whose completion nobody sees.

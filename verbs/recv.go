@@ -1,8 +1,6 @@
 package verbs
 
 import (
-	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -23,12 +21,10 @@ func (qp *QP) RecvBatch() *RecvBatch { return &qp.recv }
 
 func (b *RecvBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE
-	if err := b.queue.init(qp, qp.opts.RecvCQ, n); err != nil {
+	size := unsafe.Sizeof(cverbs.RecvWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
+	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, sges, size)
+	if err != nil {
 		return err
-	}
-	ring := cverbs.Alloc(uintptr(n) * (unsafe.Sizeof(cverbs.RecvWR{}) + uintptr(sges)*unsafe.Sizeof(cverbs.SGE{})))
-	if ring == nil {
-		return errors.New("out of memory")
 	}
 	b.wrs = unsafe.Slice((*cverbs.RecvWR)(ring), n)
 	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.RecvWR{}))), n*sges)
@@ -41,45 +37,25 @@ func (b *RecvBatch) init(qp *QP) error {
 	return nil
 }
 
-func (b *RecvBatch) release() {
-	if b.wrs != nil {
-		cverbs.Free(unsafe.Pointer(unsafe.SliceData(b.wrs)))
-		b.wrs, b.sges = nil, nil
-	}
-	b.freeRecord()
-}
-
-func (b *RecvBatch) abandon() {
-	b.queue.abandon()
-	b.release()
-}
-
 // Len returns how many requests are in the batch.
 func (b *RecvBatch) Len() int { return b.n }
 
 // Room returns how many more requests fit before the receive queue is full.
 func (b *RecvBatch) Room() int {
-	b.fits()
+	b.look()
 	return b.room - b.n
 }
 
 // Recv adds a receive into the local pieces, one after the other. They need
 // AccessLocalWrite. A receive for an RDMA write with immediate needs no piece.
 func (b *RecvBatch) Recv(id uint64, local ...SGE) {
-	if !b.fits() {
-		b.full = true
+	if !b.fits(id, len(local), "MaxRecvSGE") {
 		return
 	}
-	most := b.qp.opts.MaxRecvSGE
-	if len(local) > most {
-		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxRecvSGE)", id, len(local), most))
-		return
-	}
-	place := b.n
-	wr := &b.wrs[place]
+	wr := &b.wrs[b.n]
 	wr.WRID = b.next(id)
 	wr.NumSGE = int32(len(local))
-	b.fill(b.sges[place*most:], id, local)
+	b.fill(wr.SGList, id, local)
 }
 
 // Post posts the batch, which is empty afterwards, and returns how many requests
@@ -92,7 +68,7 @@ func (b *RecvBatch) Post() (int, error) {
 		return 0, b.qp.err("post receive", err)
 	}
 	n, full := b.n, b.full
-	err := b.clear()
+	err := b.clear(StateInit)
 	posted := 0
 	if err == nil && n > 0 {
 		r := b.qp.qp.PostRecv(&b.wrs[0], n)
@@ -107,15 +83,4 @@ func (b *RecvBatch) Post() (int, error) {
 		return posted, b.qp.err("post receive", err)
 	}
 	return posted, nil
-}
-
-// postBeacon posts the request that marks the end of the flushing.
-func (b *RecvBatch) postBeacon() {
-	if b.outstanding() == 0 {
-		return
-	}
-	wr := &b.wrs[0]
-	wr.WRID = b.setBeacon()
-	wr.NumSGE = 0
-	b.account(b.qp.qp.PostRecv(wr, 1).Posted)
 }

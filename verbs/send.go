@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"syscall"
 	"unsafe"
 
@@ -35,12 +36,10 @@ func (qp *QP) SendBatch() *SendBatch { return &qp.send }
 
 func (b *SendBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxSend, qp.opts.MaxSendSGE
-	if err := b.queue.init(qp, qp.opts.SendCQ, n); err != nil {
+	size := unsafe.Sizeof(cverbs.SendWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
+	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, sges, size)
+	if err != nil {
 		return err
-	}
-	ring := cverbs.Alloc(uintptr(n) * (unsafe.Sizeof(cverbs.SendWR{}) + uintptr(sges)*unsafe.Sizeof(cverbs.SGE{})))
-	if ring == nil {
-		return errors.New("out of memory")
 	}
 	b.wrs = unsafe.Slice((*cverbs.SendWR)(ring), n)
 	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.SendWR{}))), n*sges)
@@ -53,38 +52,25 @@ func (b *SendBatch) init(qp *QP) error {
 	return nil
 }
 
-func (b *SendBatch) release() {
-	if b.wrs != nil {
-		cverbs.Free(unsafe.Pointer(unsafe.SliceData(b.wrs)))
-		b.wrs, b.sges = nil, nil
-	}
-	b.freeRecord()
-}
-
-func (b *SendBatch) abandon() {
-	b.queue.abandon()
-	b.release()
-}
-
 // Len returns how many requests are in the batch.
 func (b *SendBatch) Len() int { return b.n }
 
 // Room returns how many more requests fit before the send queue is full.
 func (b *SendBatch) Room() int {
-	b.fits()
+	b.look()
 	return b.room - b.n
 }
 
 // Write adds an RDMA write of the local pieces, one after the other, to remote
 // memory.
 func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request {
-	return b.oneSided(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
+	return b.add(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
 }
 
 // WriteImm adds an RDMA write that also completes a receive of the peer, which
 // gets imm.
 func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
-	r := b.oneSided(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
+	r := b.add(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
 	r.wr.Imm = swap32(imm)
 	return r
 }
@@ -92,51 +78,57 @@ func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local .
 // Read adds an RDMA read of remote memory into the local pieces, one after the
 // other. They need AccessLocalWrite.
 func (b *SendBatch) Read(id uint64, remote RemoteBuffer, local ...SGE) Request {
-	return b.oneSided(cverbs.IBV_WR_RDMA_READ, id, remote, local)
+	return b.add(cverbs.IBV_WR_RDMA_READ, id, remote, local)
 }
+
+// anywhere is the remote buffer of a request that has none.
+var anywhere = RemoteBuffer{Len: math.MaxUint64}
 
 // Send adds a message of the local pieces, one after the other. It fills a
 // receive of the peer.
 func (b *SendBatch) Send(id uint64, local ...SGE) Request {
-	wr, _ := b.add(cverbs.IBV_WR_SEND, id, local)
-	return Request{b, wr}
+	return b.add(cverbs.IBV_WR_SEND, id, anywhere, local)
 }
 
 // SendImm adds a message whose receive gets imm too.
 func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
-	wr, _ := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, local)
-	wr.Imm = swap32(imm)
-	return Request{b, wr}
+	r := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, anywhere, local)
+	r.wr.Imm = swap32(imm)
+	return r
 }
 
-func (b *SendBatch) oneSided(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
-	wr, total := b.add(op, id, local)
-	wr.RemoteAddr, wr.RKey = remote.Addr, remote.RKey
-	if total > remote.Len {
+// add stores a request in the batch's next place. The common case, one piece
+// that is right, makes no call and keeps everything in registers.
+func (b *SendBatch) add(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	if b.n < b.room && len(local) == 1 && local[0].Addr != badAddr && uint64(local[0].Length) <= remote.Len {
+		wr := b.place(op, id, remote, 1)
+		*(*SGE)(unsafe.Pointer(wr.SGList)) = local[0]
+		return Request{b, wr}
+	}
+	return b.addCarefully(op, id, remote, local)
+}
+
+// addCarefully is add for every case.
+func (b *SendBatch) addCarefully(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	if !b.fits(id, len(local), "MaxSendSGE") {
+		return Request{b, &b.spare}
+	}
+	wr := b.place(op, id, remote, len(local))
+	if total := b.fill(wr.SGList, id, local); total > remote.Len {
 		b.failRemote(id, remote, total)
 	}
 	return Request{b, wr}
 }
 
-// add fills what all requests have in common and returns the bytes of the local
-// pieces. It writes the fields that differ from the place's last use, not all.
-func (b *SendBatch) add(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
-	if !b.fits() {
-		b.full = true
-		return &b.spare, 0
-	}
-	most := b.qp.opts.MaxSendSGE
-	if len(local) > most {
-		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxSendSGE)", id, len(local), most))
-		return &b.spare, 0
-	}
-	place := b.n
-	wr := &b.wrs[place]
+// place takes the batch's next place, which there is, and writes those of its
+// fields that can have changed.
+func (b *SendBatch) place(op int32, id uint64, remote RemoteBuffer, pieces int) *cverbs.SendWR {
+	wr := (*cverbs.SendWR)(unsafe.Add(b.ring, b.n*int(unsafe.Sizeof(cverbs.SendWR{}))))
 	wr.WRID = b.next(id)
-	wr.Opcode = op
+	wr.NumSGE, wr.Opcode = int32(pieces), op
 	wr.Flags = cverbs.IBV_SEND_SIGNALED
-	wr.NumSGE = int32(len(local))
-	return wr, b.fill(b.sges[place*most:], id, local)
+	wr.RemoteAddr, wr.RKey = remote.Addr, remote.RKey
+	return wr
 }
 
 func (b *SendBatch) failRemote(id uint64, remote RemoteBuffer, total uint64) {
@@ -199,7 +191,7 @@ func (b *SendBatch) Post() (int, error) {
 		return 0, b.qp.err("post send", err)
 	}
 	n, full := b.n, b.full
-	err := b.clear()
+	err := b.clear(StateRTS)
 	if err != nil || n == 0 {
 		b.side.exit()
 		return 0, b.posted(err, full)
@@ -241,7 +233,7 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 
 func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
 	n, full := b.n, b.full
-	if err := b.clear(); err != nil {
+	if err := b.clear(StateRTS); err != nil {
 		return 0, 0, b.posted(err, full)
 	}
 	var wr *cverbs.SendWR

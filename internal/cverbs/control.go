@@ -25,6 +25,10 @@ type (
 	CQ struct{ p, v unsafe.Pointer }
 	// QP is a queue pair (struct ibv_qp).
 	QP struct{ p, v unsafe.Pointer }
+	// SRQ is a shared receive queue (struct ibv_srq).
+	SRQ struct{ p, v unsafe.Pointer }
+	// AH is an address handle (struct ibv_ah).
+	AH struct{ p, v unsafe.Pointer }
 )
 
 // errno turns the shims' result into an error.
@@ -43,6 +47,8 @@ func (mr MR) c() *C.struct_gf1_mr                { return (*C.struct_gf1_mr)(mr.
 func (ch Channel) c() *C.struct_gf1_comp_channel { return (*C.struct_gf1_comp_channel)(ch.p) }
 func (cq CQ) c() *C.struct_gf1_cq                { return (*C.struct_gf1_cq)(cq.p) }
 func (qp QP) c() *C.struct_gf1_qp                { return (*C.struct_gf1_qp)(qp.p) }
+func (srq SRQ) c() *C.struct_gf1_srq             { return (*C.struct_gf1_srq)(srq.p) }
+func (ah AH) c() *C.struct_gf1_ah                { return (*C.struct_gf1_ah)(ah.p) }
 
 // Close closes the device.
 //
@@ -68,6 +74,21 @@ func (c Context) QueryPort(port uint8) (PortAttr, error) {
 	var a PortAttr
 	rc := C.gf1_query_port(table(c.v), c.c(), C.uint8_t(port), (*C.struct_gf1_port_attr)(unsafe.Pointer(&a)))
 	return a, errno(rc)
+}
+
+// QueryGIDTable reads the entries in use of all ports' GID tables, up to most.
+//
+// Implements: ibv_query_gid_table.
+func (c Context) QueryGIDTable(most int) ([]GIDEntry, error) {
+	if most <= 0 {
+		return nil, nil
+	}
+	list := make([]GIDEntry, most)
+	n := C.gf1_query_gid_table(table(c.v), c.c(), (*C.struct_gf1_gid_entry)(unsafe.Pointer(&list[0])), C.size_t(most))
+	if n < 0 {
+		return nil, syscall.Errno(-n)
+	}
+	return list[:n], nil
 }
 
 // AllocPD makes a protection domain.
@@ -149,6 +170,11 @@ func (cq CQ) AckEvents(n int) error {
 	return errno(C.gf1_ack_cq_events(table(cq.v), cq.c(), C.uint(n)))
 }
 
+// Resize changes how many completions the queue holds.
+//
+// Implements: ibv_resize_cq.
+func (cq CQ) Resize(cqe int) error { return errno(C.gf1_resize_cq(table(cq.v), cq.c(), C.int(cqe))) }
+
 // Destroy destroys the queue; it waits until every event taken is acknowledged.
 //
 // Implements: ibv_destroy_cq.
@@ -158,8 +184,16 @@ func (cq CQ) Destroy() error { return errno(C.gf1_destroy_cq(table(cq.v), cq.c()
 //
 // Implements: ibv_create_qp.
 func (pd PD) CreateQP(send, recv CQ, kind int32, limits *QPCap, signalAll bool) (QP, error) {
+	return pd.CreateQPOn(SRQ{}, send, recv, kind, limits, signalAll)
+}
+
+// CreateQPOn makes a queue pair whose receives come from a shared receive queue.
+// The zero SRQ gives it a receive queue of its own.
+//
+// Implements: ibv_create_qp.
+func (pd PD) CreateQPOn(srq SRQ, send, recv CQ, kind int32, limits *QPCap, signalAll bool) (QP, error) {
 	var attr C.struct_gf1_qp_init_attr
-	attr.send_cq, attr.recv_cq = send.c(), recv.c()
+	attr.send_cq, attr.recv_cq, attr.srq = send.c(), recv.c(), srq.c()
 	attr.qp_type = C.int32_t(kind)
 	*(*QPCap)(unsafe.Pointer(&attr.cap)) = *limits
 	if signalAll {

@@ -6,6 +6,8 @@ package cverbs
 // #cgo nocallback gf1_go_post_send
 // #cgo noescape gf1_go_post_recv
 // #cgo nocallback gf1_go_post_recv
+// #cgo noescape gf1_go_post_srq_recv
+// #cgo nocallback gf1_go_post_srq_recv
 // #cgo noescape gf1_go_post_and_poll
 // #cgo nocallback gf1_go_post_and_poll
 // #cgo noescape gf1_go_poll
@@ -27,6 +29,11 @@ package cverbs
 // static struct gf1_posted gf1_go_post_recv(uintptr_t qp, uintptr_t wr, int n)
 // {
 //	return gf1_post_recv((struct gf1_qp *)qp, (struct gf1_recv_wr *)wr, n);
+// }
+//
+// static struct gf1_posted gf1_go_post_srq_recv(uintptr_t srq, uintptr_t wr, int n)
+// {
+//	return gf1_post_srq_recv((struct gf1_srq *)srq, (struct gf1_recv_wr *)wr, n);
 // }
 //
 // static struct gf1_posted gf1_go_post_and_poll(uintptr_t qp, uintptr_t wr, int n, uintptr_t cq,
@@ -69,6 +76,16 @@ func Free(p unsafe.Pointer) { C.free(p) }
 // NewQueue enters a queue of the given depth into the table that polling uses.
 func NewQueue(depth int) (*Queue, error) {
 	q, err := C.gf1_queue_new(C.uint32_t(depth))
+	return newQueue(q, err)
+}
+
+// NewSharedQueue does the same for a shared receive queue.
+func NewSharedQueue(depth int) (*Queue, error) {
+	q, err := C.gf1_queue_new_shared(C.uint32_t(depth))
+	return newQueue(q, err)
+}
+
+func newQueue(q *C.struct_gf1_queue, err error) (*Queue, error) {
 	if q == nil {
 		if err == nil {
 			err = syscall.ENOMEM
@@ -78,9 +95,17 @@ func NewQueue(depth int) (*Queue, error) {
 	return (*Queue)(unsafe.Pointer(q)), nil
 }
 
-// Free takes the queue out of the table: completions that still come for it
+// Leave takes the queue out of the table: completions that still come for it
 // are dropped.
-func (q *Queue) Free() { C.gf1_queue_free((*C.struct_gf1_queue)(unsafe.Pointer(q))) }
+func (q *Queue) Leave() { C.gf1_queue_leave(q.c()) }
+
+// Renew drops what was posted so far and begins again at sequence number 0.
+func (q *Queue) Renew() error { return errno(C.gf1_queue_renew(q.c())) }
+
+// Free frees a queue that has left. Nobody may be polling its CQ.
+func (q *Queue) Free() { C.gf1_queue_free(q.c()) }
+
+func (q *Queue) c() *C.struct_gf1_queue { return (*C.struct_gf1_queue)(unsafe.Pointer(q)) }
 
 // PostSend posts the first n requests of a chained array in C memory.
 //
@@ -95,6 +120,14 @@ func (qp QP) PostSend(wr *SendWR, n int) Posted {
 // Implements: ibv_post_recv.
 func (qp QP) PostRecv(wr *RecvWR, n int) Posted {
 	r := C.gf1_go_post_recv(address(qp.p), address(unsafe.Pointer(wr)), C.int(n))
+	return *(*Posted)(unsafe.Pointer(&r))
+}
+
+// PostRecv posts the first n requests of a chained array in C memory.
+//
+// Implements: ibv_post_srq_recv.
+func (srq SRQ) PostRecv(wr *RecvWR, n int) Posted {
+	r := C.gf1_go_post_srq_recv(address(srq.p), address(unsafe.Pointer(wr)), C.int(n))
 	return *(*Posted)(unsafe.Pointer(&r))
 }
 

@@ -38,6 +38,14 @@ union gf1_gid {
 	uint64_t align;
 };
 
+struct gf1_gid_entry {
+	union gf1_gid gid;
+	uint32_t gid_index;
+	uint32_t port_num;
+	uint32_t gid_type;
+	uint32_t ndev_ifindex;
+};
+
 /* Capabilities of a device. GUIDs are big-endian. */
 struct gf1_device_attr {
 	char fw_ver[64];
@@ -156,6 +164,54 @@ struct gf1_qp {
 	pthread_mutex_t mutex;
 	pthread_cond_t cond;
 	uint32_t events_completed;
+};
+
+struct gf1_srq {
+	struct gf1_context *context;
+	void *srq_context;
+	struct gf1_pd *pd;
+	uint32_t handle;
+	pthread_mutex_t mutex;
+	pthread_cond_t cond;
+	uint32_t events_completed;
+};
+
+struct gf1_srq_attr {
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t srq_limit;
+};
+
+struct gf1_srq_init_attr {
+	void *srq_context;
+	struct gf1_srq_attr attr;
+};
+
+struct gf1_ah {
+	struct gf1_context *context;
+	struct gf1_pd *pd;
+	uint32_t handle;
+};
+
+/* The header in front of a datagram. All fields are big-endian. */
+struct gf1_grh {
+	uint32_t version_tclass_flow;
+	uint16_t paylen;
+	uint8_t next_hdr;
+	uint8_t hop_limit;
+	union gf1_gid sgid;
+	union gf1_gid dgid;
+};
+
+/* Something that happened to an object, to a port or to the whole device. */
+struct gf1_async_event {
+	union {
+		struct gf1_cq *cq;
+		struct gf1_qp *qp;
+		struct gf1_srq *srq;
+		int32_t port_num;
+	} element;
+	int32_t event_type;
 };
 
 struct gf1_sge {

@@ -51,100 +51,151 @@ static int enter(struct gf1_queue *queue)
 	return ENFILE;
 }
 
-struct gf1_queue *gf1_queue_new(uint32_t depth)
-{
-	uint32_t slots = slots_for(depth);
-	struct gf1_queue *queue = calloc(1, sizeof(*queue));
-	int rc;
-
-	if (queue == NULL)
-		return NULL;
-	queue->ids = calloc(slots, sizeof(*queue->ids));
-	if (queue->ids == NULL) {
-		free(queue);
-		errno = ENOMEM;
-		return NULL;
-	}
-	queue->mask = slots - 1;
-	pthread_mutex_lock(&queues_lock);
-	rc = enter(queue);
-	pthread_mutex_unlock(&queues_lock);
-	if (rc != 0) {
-		free(queue->ids);
-		free(queue);
-		errno = rc;
-		return NULL;
-	}
-	return queue;
-}
-
 void gf1_queue_free(struct gf1_queue *queue)
 {
-	pthread_mutex_lock(&queues_lock);
-	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&queues_lock);
+	free(queue->next);
 	free(queue->ids);
 	free(queue);
 }
 
-/* Completions of one queue in a row, noted in its record at the end of the row. */
-struct row {
-	struct gf1_queue *queue;
-	uint64_t tag; /* the upper half of wr_id that they share */
-	uint32_t head;
-	uint32_t completed, failed;
-};
-
-static struct row row_begin(uint64_t wr_id)
+static struct gf1_queue *new_queue(uint32_t depth, int shared)
 {
-	struct row row = { .tag = wr_id >> USE_SHIFT };
-	struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
-
-	if (queue != NULL && queue->base >> USE_SHIFT == row.tag)
-		row.queue = queue;
-	return row;
-}
-
-static void row_end(const struct row *row)
-{
-	struct gf1_queue *queue = row->queue;
+	uint32_t slots = slots_for(depth), i;
+	struct gf1_queue *queue = calloc(1, sizeof(*queue));
+	int rc = ENOMEM;
 
 	if (queue == NULL)
-		return;
-	/* Only the poller of the queue's CQ writes these. */
-	__atomic_store_n(&queue->completed, queue->completed + row->completed, __ATOMIC_RELAXED);
-	if (row->failed != 0)
-		__atomic_store_n(&queue->failed, queue->failed + row->failed, __ATOMIC_RELAXED);
-	__atomic_store_n(&queue->head, row->head, __ATOMIC_RELEASE);
+		return NULL;
+	queue->ids = calloc(slots, sizeof(*queue->ids));
+	if (queue->ids == NULL)
+		goto fail;
+	queue->mask = slots - 1;
+	if (shared) {
+		queue->next = calloc(slots, sizeof(*queue->next));
+		if (queue->next == NULL)
+			goto fail;
+		for (i = 0; i + 1 < depth; i++)
+			queue->next[i] = i + 2;
+		queue->own = depth > 0 ? 1 : 0;
+	}
+	pthread_mutex_lock(&queues_lock);
+	rc = enter(queue);
+	pthread_mutex_unlock(&queues_lock);
+	if (rc == 0)
+		return queue;
+fail:
+	gf1_queue_free(queue);
+	errno = rc;
+	return NULL;
 }
 
-/* Turns device completions into the caller's, in place; returns how many stay. */
+struct gf1_queue *gf1_queue_new(uint32_t depth)
+{
+	return new_queue(depth, 0);
+}
+
+struct gf1_queue *gf1_queue_new_shared(uint32_t depth)
+{
+	return new_queue(depth, 1);
+}
+
+static void leave(struct gf1_queue *queue)
+{
+	__atomic_store_n(&queues[queue->base >> QUEUE_SHIFT], NULL, __ATOMIC_RELEASE);
+}
+
+void gf1_queue_leave(struct gf1_queue *queue)
+{
+	pthread_mutex_lock(&queues_lock);
+	leave(queue);
+	pthread_mutex_unlock(&queues_lock);
+}
+
+int gf1_queue_renew(struct gf1_queue *queue)
+{
+	int rc;
+
+	pthread_mutex_lock(&queues_lock);
+	leave(queue);
+	__atomic_store_n(&queue->head, 0, __ATOMIC_RELEASE);
+	rc = enter(queue);
+	pthread_mutex_unlock(&queues_lock);
+	return rc;
+}
+
+/* Notes the completion of a shared receive and gives its slot back. The pollers
+ * of several CQs may be here at once. */
+static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t slot)
+{
+	uint32_t first = __atomic_load_n(&queue->returned, __ATOMIC_RELAXED);
+
+	wc->wr_id = queue->ids[slot];
+	__atomic_fetch_add(&queue->completed, 1, __ATOMIC_RELAXED);
+	if (wc->status != 0)
+		__atomic_fetch_add(&queue->failed, 1, __ATOMIC_RELAXED);
+	do {
+		queue->next[slot] = first;
+	} while (!__atomic_compare_exchange_n(&queue->returned, &first, slot + 1, 1, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+/* Notes a run of completions of one queue. Only the poller of the queue's CQ
+ * writes these. */
+static void finish_run(struct gf1_queue *queue, uint32_t head, uint32_t completed, uint32_t failed)
+{
+	__atomic_store_n(&queue->completed, queue->completed + completed, __ATOMIC_RELAXED);
+	if (failed != 0)
+		__atomic_store_n(&queue->failed, queue->failed + failed, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->head, head, __ATOMIC_RELEASE);
+}
+
+/* The queue whose request carries this wr_id, or NULL if it is gone. */
+static struct gf1_queue *find(uint64_t wr_id)
+{
+	struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
+
+	return queue != NULL && (queue->base ^ wr_id) >> USE_SHIFT == 0 ? queue : NULL;
+}
+
+/* Turns device completions into the caller's, in place; returns how many stay.
+ * Each turn of the outer loop takes a run of one queue. */
 static int translate(struct gf1_wc *wc, int n)
 {
-	struct row row = row_begin(wc[0].wr_id);
-	int kept = 0, i;
+	int kept = 0, i = 0;
 
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = wc[i].wr_id;
-		uint32_t seq = (uint32_t)wr_id;
+	while (i < n) {
+		uint64_t base = wc[i].wr_id >> USE_SHIFT << USE_SHIFT;
+		struct gf1_queue *queue = find(base);
+		uint32_t seq = 0, completed = 0, failed = 0;
+		int64_t beacon;
+		const uint64_t *ids;
+		uint32_t mask;
 
-		if (wr_id >> USE_SHIFT != row.tag) {
-			row_end(&row);
-			row = row_begin(wr_id);
+		if (queue == NULL) {
+			i++;
+			continue;
 		}
-		if (row.queue == NULL)
+		if (queue->next != NULL) {
+			finish_shared(queue, &wc[i], (uint32_t)wc[i].wr_id & queue->mask);
+			wc[kept++] = wc[i++];
 			continue;
-		row.head = seq + 1;
-		if (row.queue->has_beacon && seq == row.queue->beacon)
-			continue;
-		wc[i].wr_id = row.queue->ids[seq & row.queue->mask];
-		row.completed++;
-		row.failed += wc[i].status != 0;
-		if (kept != i)
-			wc[kept] = wc[i];
-		kept++;
+		}
+		beacon = queue->has_beacon ? queue->beacon : -1;
+		ids = queue->ids;
+		mask = queue->mask;
+		for (; i < n && (wc[i].wr_id ^ base) >> USE_SHIFT == 0; i++) {
+			seq = (uint32_t)wc[i].wr_id;
+			if (seq == beacon)
+				continue;
+			if (kept != i)
+				wc[kept] = wc[i];
+			wc[kept].wr_id = ids[seq & mask];
+			failed += wc[kept].status != 0;
+			completed++;
+			kept++;
+		}
+		finish_run(queue, seq + 1, completed, failed);
 	}
-	row_end(&row);
 	return kept;
 }
 
@@ -241,6 +292,22 @@ struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_recv(qp, wr, &bad);
+	wr[n - 1].next = next;
+	if (rc != 0) {
+		result.rc = post_rc(rc);
+		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
+	}
+	return result;
+}
+
+struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n)
+{
+	struct gf1_posted result = { .posted = n };
+	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
+	int rc;
+
+	wr[n - 1].next = NULL;
+	rc = srq->context->ops.post_srq_recv(srq, wr, &bad);
 	wr[n - 1].next = next;
 	if (rc != 0) {
 		result.rc = post_rc(rc);

@@ -13,7 +13,20 @@ const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args) "ibv_" #name,
 	GF1_EXPORTED_VERBS(GF1_NAME)
 #undef GF1_NAME
+/* The names of inline verbs' helpers begin with an underscore. */
+#define GF1_NAME(result, name, args, since) "_ibv" #name,
+	GF1_LATER_VERBS(GF1_NAME)
+#undef GF1_NAME
 	NULL,
+};
+
+const char *const gf1_since[] = {
+#define GF1_ALWAYS(result, name, args) NULL,
+	GF1_EXPORTED_VERBS(GF1_ALWAYS)
+#undef GF1_ALWAYS
+#define GF1_SINCE(result, name, args, since) since,
+	GF1_LATER_VERBS(GF1_SINCE)
+#undef GF1_SINCE
 };
 
 /* A verb that failed without setting errno still failed. */
@@ -115,6 +128,19 @@ int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8
 	return done(v->query_port(context, port, attr, sizeof(*attr)));
 }
 
+ssize_t gf1_query_gid_table(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_gid_entry *entries,
+			    size_t max)
+{
+	ssize_t n;
+
+	if (v->_query_gid_table == NULL)
+		return -EOPNOTSUPP;
+	errno = 0;
+	n = v->_query_gid_table(context, entries, max, 0, sizeof(*entries));
+	/* A failure is a negative errno, or -1 with errno set. */
+	return n == -1 ? -errno_or_io() : n;
+}
+
 int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out)
 {
 	NEED(v, alloc_pd);
@@ -207,4 +233,78 @@ int gf1_destroy_qp(const struct gf1_verbs *v, struct gf1_qp *qp)
 {
 	NEED(v, destroy_qp);
 	return done(v->destroy_qp(qp));
+}
+
+int gf1_resize_cq(const struct gf1_verbs *v, struct gf1_cq *cq, int cqe)
+{
+	NEED(v, resize_cq);
+	return done(v->resize_cq(cq, cqe));
+}
+
+int gf1_create_srq(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_srq_init_attr *attr, struct gf1_srq **out)
+{
+	NEED(v, create_srq);
+	return made(v->create_srq(pd, attr), out);
+}
+
+int gf1_modify_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr, int mask)
+{
+	NEED(v, modify_srq);
+	return done(v->modify_srq(srq, attr, mask));
+}
+
+int gf1_query_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr)
+{
+	NEED(v, query_srq);
+	return done(v->query_srq(srq, attr));
+}
+
+int gf1_destroy_srq(const struct gf1_verbs *v, struct gf1_srq *srq)
+{
+	NEED(v, destroy_srq);
+	return done(v->destroy_srq(srq));
+}
+
+int gf1_create_ah(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_ah_attr *attr, struct gf1_ah **out)
+{
+	NEED(v, create_ah);
+	return made(v->create_ah(pd, attr), out);
+}
+
+int gf1_destroy_ah(const struct gf1_verbs *v, struct gf1_ah *ah)
+{
+	NEED(v, destroy_ah);
+	return done(v->destroy_ah(ah));
+}
+
+int gf1_init_ah_from_wc(const struct gf1_verbs *v, struct gf1_context *context, uint8_t port, struct gf1_wc *wc,
+			struct gf1_grh *grh, struct gf1_ah_attr *attr)
+{
+	NEED(v, init_ah_from_wc);
+	return done(v->init_ah_from_wc(context, port, wc, grh, attr));
+}
+
+int gf1_attach_mcast(const struct gf1_verbs *v, struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid)
+{
+	NEED(v, attach_mcast);
+	return done(v->attach_mcast(qp, gid, lid));
+}
+
+int gf1_detach_mcast(const struct gf1_verbs *v, struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid)
+{
+	NEED(v, detach_mcast);
+	return done(v->detach_mcast(qp, gid, lid));
+}
+
+int gf1_get_async_event(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_async_event *event)
+{
+	NEED(v, get_async_event);
+	return done(v->get_async_event(context, event));
+}
+
+int gf1_ack_async_event(const struct gf1_verbs *v, struct gf1_async_event *event)
+{
+	NEED(v, ack_async_event);
+	v->ack_async_event(event);
+	return 0;
 }

@@ -9,6 +9,8 @@
 
 #include "gf1_abi.h"
 
+#include <sys/types.h>
+
 /* X(result, name, arguments): what libibverbs exports under "ibv_" name. */
 #define GF1_EXPORTED_VERBS(X) \
 	X(int, close_device, (struct gf1_context * context)) \
@@ -29,11 +31,32 @@
 	X(struct gf1_qp *, create_qp, (struct gf1_pd * pd, struct gf1_qp_init_attr * attr)) \
 	X(int, modify_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask)) \
 	X(int, query_qp, (struct gf1_qp * qp, struct gf1_qp_attr * attr, int mask, struct gf1_qp_init_attr * init)) \
-	X(int, destroy_qp, (struct gf1_qp * qp))
+	X(int, destroy_qp, (struct gf1_qp * qp)) \
+	X(int, resize_cq, (struct gf1_cq * cq, int cqe)) \
+	X(struct gf1_srq *, create_srq, (struct gf1_pd * pd, struct gf1_srq_init_attr * attr)) \
+	X(int, modify_srq, (struct gf1_srq * srq, struct gf1_srq_attr * attr, int mask)) \
+	X(int, query_srq, (struct gf1_srq * srq, struct gf1_srq_attr * attr)) \
+	X(int, destroy_srq, (struct gf1_srq * srq)) \
+	X(struct gf1_ah *, create_ah, (struct gf1_pd * pd, struct gf1_ah_attr * attr)) \
+	X(int, destroy_ah, (struct gf1_ah * ah)) \
+	X(int, init_ah_from_wc, \
+	  (struct gf1_context * context, uint8_t port, struct gf1_wc * wc, struct gf1_grh * grh, \
+	   struct gf1_ah_attr * attr)) \
+	X(int, attach_mcast, (struct gf1_qp * qp, const union gf1_gid *gid, uint16_t lid)) \
+	X(int, detach_mcast, (struct gf1_qp * qp, const union gf1_gid *gid, uint16_t lid)) \
+	X(int, get_async_event, (struct gf1_context * context, struct gf1_async_event * event)) \
+	X(void, ack_async_event, (struct gf1_async_event * event))
+
+/* X(result, name, arguments, since): what only later releases export. */
+#define GF1_LATER_VERBS(X) \
+	X(ssize_t, _query_gid_table, \
+	  (struct gf1_context * context, struct gf1_gid_entry * entries, size_t max, uint32_t flags, size_t size), \
+	  "rdma-core 32")
 
 struct gf1_verbs {
-#define GF1_FIELD(result, name, args) result(*name) args;
+#define GF1_FIELD(result, name, args, ...) result(*name) args;
 	GF1_EXPORTED_VERBS(GF1_FIELD)
+	GF1_LATER_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* An inline function in the library's header, not an export. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);

@@ -12,8 +12,9 @@ type SGE struct {
 	LKey   uint32
 }
 
-// SendWR is struct ibv_send_wr as far as one-sided, two-sided and atomic
-// requests use it. Imm is big-endian.
+// SendWR is struct ibv_send_wr as far as one-sided and two-sided requests use
+// it; SetAtomic and SetUD write what atomic requests and datagrams have in the
+// place of RemoteAddr and RKey. Imm is big-endian.
 type SendWR struct {
 	WRID       uint64
 	Next       *SendWR
@@ -26,6 +27,30 @@ type SendWR struct {
 	RKey       uint32 // of one-sided requests
 	_          uint32
 	_          [9]uint64
+}
+
+// atomicWR is what an atomic request has from SendWR.RemoteAddr on.
+type atomicWR struct {
+	remoteAddr uint64
+	compareAdd uint64
+	swap       uint64
+	rkey       uint32
+	_          uint32
+}
+
+// udWR is what a datagram has from SendWR.RemoteAddr on.
+type udWR struct {
+	ah         unsafe.Pointer
+	remoteQPN  uint32
+	remoteQKey uint32
+	_          [2]uint64
+}
+
+// SetAtomic makes the target of an atomic request: the value to compare with or
+// to add, the value to swap in, and where.
+func (wr *SendWR) SetAtomic(remoteAddr uint64, rkey uint32, compareAdd, swap uint64) {
+	a := (*atomicWR)(unsafe.Pointer(&wr.RemoteAddr))
+	a.remoteAddr, a.compareAdd, a.swap, a.rkey = remoteAddr, compareAdd, swap, rkey
 }
 
 // RecvWR is struct ibv_recv_wr.
@@ -55,8 +80,9 @@ type WC struct {
 	_            uint16
 }
 
-// Queue is struct gf1_queue: one direction of a queue pair. Head, Completed
-// and Failed are written by polling and read atomically.
+// Queue is struct gf1_queue: one direction of a queue pair, or a shared receive
+// queue (see queue_shared.go). Head, Completed, Failed and Returned are written
+// by polling and read atomically.
 type Queue struct {
 	IDs       unsafe.Pointer
 	Base      uint64
@@ -66,6 +92,9 @@ type Queue struct {
 	HasBeacon uint32
 	Completed uint64
 	Failed    uint64
+	Next      unsafe.Pointer
+	Returned  uint32
+	Own       uint32
 }
 
 // Posted is struct gf1_posted: what one crossing achieved. RC and PollRC are 0
@@ -121,6 +150,16 @@ type DeviceAttr struct {
 	PhysPortCnt           uint8
 }
 
+// GIDEntry is struct ibv_gid_entry.
+type GIDEntry struct {
+	_       [0]uint64 // aligned as in C
+	GID     [16]byte
+	Index   uint32
+	Port    uint32
+	Type    uint32
+	IfIndex uint32
+}
+
 // PortAttr is struct ibv_port_attr of rdma-core 44.
 type PortAttr struct {
 	State         int32
@@ -146,6 +185,17 @@ type PortAttr struct {
 	Flags         uint8
 	PortCapFlags2 uint16
 }
+
+// SRQAttr is struct ibv_srq_attr.
+type SRQAttr struct {
+	MaxWR  uint32
+	MaxSGE uint32
+	Limit  uint32
+}
+
+// GRH is struct ibv_grh: the 40 bytes in front of a received datagram, in
+// network order.
+type GRH [40]byte
 
 // QPCap is struct ibv_qp_cap.
 type QPCap struct {

@@ -7,6 +7,7 @@ package cverbs
 import "C"
 
 import (
+	"cmp"
 	"sync"
 	"unsafe"
 
@@ -54,19 +55,26 @@ func resolve() (*library, error) {
 		table:  (*C.struct_gf1_verbs)(C.calloc(1, C.sizeof_struct_gf1_verbs)),
 		finder: (*C.struct_gf1_finder)(C.calloc(1, C.sizeof_struct_gf1_finder)),
 	}
-	if err := resolveSlots(so, unsafe.Pointer(lib.table), exportedNames()); err != nil {
+	if err := resolveSlots(so, unsafe.Pointer(lib.table), exported()); err != nil {
 		return nil, err
 	}
 	C.gf1_complete_table(lib.table)
-	finder := []string{"ibv_get_device_list", "ibv_free_device_list", "ibv_open_device"}
+	finder := []export{{name: "ibv_get_device_list"}, {name: "ibv_free_device_list"}, {name: "ibv_open_device"}}
 	return lib, resolveSlots(so, unsafe.Pointer(lib.finder), finder)
 }
 
-// resolveSlots stores the addresses of names in consecutive pointers.
-func resolveSlots(so *dl.Library, slots unsafe.Pointer, names []string) error {
-	for i, name := range names {
-		p, err := so.Symbol(name, oldestRelease)
-		if err != nil {
+// export is a function of the library.
+type export struct {
+	name  string
+	since string // "" if every release that we support has it
+}
+
+// resolveSlots stores the addresses of functions in consecutive pointers. A
+// later function that is missing leaves its slot empty.
+func resolveSlots(so *dl.Library, slots unsafe.Pointer, exports []export) error {
+	for i, e := range exports {
+		p, err := so.Symbol(e.name, cmp.Or(e.since, oldestRelease))
+		if err != nil && e.since == "" {
 			return err
 		}
 		*(*unsafe.Pointer)(unsafe.Add(slots, uintptr(i)*unsafe.Sizeof(p))) = p
@@ -74,16 +82,22 @@ func resolveSlots(so *dl.Library, slots unsafe.Pointer, names []string) error {
 	return nil
 }
 
-func exportedNames() []string {
-	first := unsafe.Pointer(&C.gf1_exported_names)
-	var names []string
-	for i := uintptr(0); ; i++ {
-		p := *(**C.char)(unsafe.Add(first, i*unsafe.Sizeof(first)))
-		if p == nil {
-			return names
-		}
-		names = append(names, C.GoString(p))
+// exported lists the table's functions in the order of its slots.
+func exported() []export {
+	names := unsafe.Pointer(&C.gf1_exported_names)
+	since := unsafe.Pointer(&C.gf1_since)
+	at := func(array unsafe.Pointer, i int) *C.char {
+		return *(**C.char)(unsafe.Add(array, uintptr(i)*unsafe.Sizeof(array)))
 	}
+	var list []export
+	for i := 0; at(names, i) != nil; i++ {
+		e := export{name: C.GoString(at(names, i))}
+		if v := at(since, i); v != nil {
+			e.since = C.GoString(v)
+		}
+		list = append(list, e)
+	}
+	return list
 }
 
 // LibraryPath returns the file of libibverbs that is in use; its name ends in

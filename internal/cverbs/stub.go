@@ -28,6 +28,12 @@ type (
 	CQ struct{}
 	// QP is a queue pair.
 	QP struct{}
+	// SRQ is a shared receive queue.
+	SRQ struct{}
+	// AH is an address handle.
+	AH struct{}
+	// AsyncEvent is something that happened to an object or to the device.
+	AsyncEvent struct{}
 )
 
 func LibraryPath() (string, error)                          { return "", errBuild }
@@ -37,6 +43,7 @@ func (Context) Close() error                                { return errBuild }
 func (Context) Vectors() int                                { return 0 }
 func (Context) QueryDevice() (DeviceAttr, error)            { return DeviceAttr{}, errBuild }
 func (Context) QueryPort(uint8) (PortAttr, error)           { return PortAttr{}, errBuild }
+func (Context) QueryGIDTable(int) ([]GIDEntry, error)       { return nil, errBuild }
 func (Context) AllocPD() (PD, error)                        { return PD{}, errBuild }
 func (PD) Dealloc() error                                   { return errBuild }
 func (PD) RegMR(unsafe.Pointer, int, uint32) (MR, error)    { return MR{}, errBuild }
@@ -62,6 +69,8 @@ func (QP) PostSend(*SendWR, int) Posted                     { return Posted{} }
 func (QP) PostRecv(*RecvWR, int) Posted                     { return Posted{} }
 func (QP) PostAndPoll(*SendWR, int, CQ, *WC, int) Posted    { return Posted{} }
 func NewQueue(int) (*Queue, error)                          { return nil, errBuild }
+func (q *Queue) Leave()                                     {}
+func (q *Queue) Renew() error                               { return errBuild }
 func (q *Queue) Free()                                      {}
 func Alloc(uintptr) unsafe.Pointer                          { return nil }
 func Free(unsafe.Pointer)                                   {}

@@ -20,11 +20,7 @@ func (e *BusyError) Error() string {
 	const most = 6
 	var names []string
 	for _, c := range e.Children {
-		name := c.Name
-		if c.Lost {
-			name += " (dropped without Close)"
-		}
-		names = append(names, name)
+		names = append(names, c.Name)
 	}
 	more := ""
 	if len(names) > most {
@@ -37,12 +33,3 @@ func (e *BusyError) Error() string {
 
 // Is reports whether target is ErrBusy.
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
-
-// LostError says that an object cannot be closed any more, because its owner
-// was dropped without Close.
-type LostError struct{ Info Info }
-
-// Error implements error.
-func (e *LostError) Error() string {
-	return fmt.Sprintf("%s was dropped without Close; it was made at:\n%s", e.Info.Name, e.Info.Stack)
-}

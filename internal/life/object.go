@@ -33,11 +33,8 @@ func (o *Object) Done() { o.mu.RUnlock() }
 // Enter registers owner, whose Object o is, under a name that tells it apart
 // from its siblings. The parents must be in use by the caller (Use), so that
 // none can close in between.
-func Enter[T any, P interface {
-	*T
-	Closer
-}](o *Object, owner P, name string, parents ...*Object) {
-	e := &entry{name: name, stack: callers(), owner: weakOwner[T, P](owner)}
+func Enter(o *Object, owner Closer, name string, parents ...*Object) {
+	e := &entry{name: name, stack: callers(), owner: owner}
 	for _, p := range parents {
 		e.parents = append(e.parents, p.entry)
 	}
@@ -77,12 +74,7 @@ func (o *Object) CloseChildren() error {
 	o.Done()
 	var errs []error
 	for _, c := range children {
-		owner := c.owner()
-		if owner == nil {
-			errs = append(errs, &LostError{Info: c.info()})
-			continue
-		}
-		errs = append(errs, owner.CloseAll())
+		errs = append(errs, c.owner.CloseAll())
 	}
 	return errors.Join(errs...)
 }

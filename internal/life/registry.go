@@ -7,20 +7,20 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"weak"
 )
 
 // Closer is an owner: CloseAll closes it and everything below it.
 type Closer interface{ CloseAll() error }
 
-// entry is an object's place in the registry. It does not keep the owner
-// alive, so that an owner dropped without Close can be told.
+// entry is an object's place in the registry. It keeps the owner alive: a
+// queue pair whose last reference the program dropped is still one that
+// CloseAll of its device closes.
 type entry struct {
 	id       uint64
 	name     string
 	parents  []*entry
 	children map[uint64]*entry
-	owner    func() Closer // nil once the owner was collected
+	owner    Closer
 	stack    []uintptr
 }
 
@@ -31,24 +31,12 @@ var registry = struct {
 	open map[uint64]*entry
 }{open: map[uint64]*entry{}}
 
-func weakOwner[T any, P interface {
-	*T
-	Closer
-}](owner P) func() Closer {
-	w := weak.Make((*T)(owner))
-	return func() Closer {
-		if p := w.Value(); p != nil {
-			return P(p)
-		}
-		return nil
-	}
-}
-
-// callers returns the stack of whoever called Enter's caller.
+// callers returns the stack of whoever called Enter's caller. There may be very
+// many objects, so it keeps no more than there is.
 func callers() []uintptr {
 	const skip, most = 4, 32
-	pcs := make([]uintptr, most)
-	return pcs[:runtime.Callers(skip, pcs)]
+	var pcs [most]uintptr
+	return slices.Clone(pcs[:runtime.Callers(skip, pcs[:])])
 }
 
 func (e *entry) enter() {
@@ -100,16 +88,22 @@ func (e *entry) busy() error {
 
 // Info describes an open object.
 type Info struct {
+	// ID tells objects apart: no two of a process have the same.
+	ID   uint64
 	Name string
-	// Lost says that the garbage collector took the Go object: nobody can
-	// close it any more.
-	Lost bool
+	// Root is the name of the object that everything above it hangs on: the
+	// device.
+	Root string
 	// Stack is where the object was made, a line a frame.
 	Stack string
 }
 
 func (e *entry) info() Info {
-	return Info{Name: e.name, Lost: e.owner() == nil, Stack: stackText(e.stack)}
+	root := e
+	for len(root.parents) > 0 {
+		root = root.parents[0]
+	}
+	return Info{ID: e.id, Name: e.name, Root: root.name, Stack: stackText(e.stack)}
 }
 
 func stackText(pcs []uintptr) string {

@@ -21,6 +21,14 @@ SAME_PLACE(struct gf1_device, struct ibv_device, ibdev_path);
 
 SAME_SIZE(union gf1_gid, union ibv_gid);
 
+#define GID_ENTRY(field) SAME_PLACE(struct gf1_gid_entry, struct ibv_gid_entry, field)
+SAME_SIZE(struct gf1_gid_entry, struct ibv_gid_entry);
+GID_ENTRY(gid);
+GID_ENTRY(gid_index);
+GID_ENTRY(port_num);
+GID_ENTRY(gid_type);
+GID_ENTRY(ndev_ifindex);
+
 #define DEVICE(field) SAME_PLACE(struct gf1_device_attr, struct ibv_device_attr, field)
 SAME_SIZE(struct gf1_device_attr, struct ibv_device_attr);
 DEVICE(fw_ver);
@@ -136,6 +144,45 @@ QP(qp_type);
 QP(mutex);
 QP(cond);
 QP(events_completed);
+
+#define SRQ(field) SAME_PLACE(struct gf1_srq, struct ibv_srq, field)
+SAME_SIZE(struct gf1_srq, struct ibv_srq);
+SRQ(context);
+SRQ(srq_context);
+SRQ(pd);
+SRQ(handle);
+SRQ(mutex);
+SRQ(cond);
+SRQ(events_completed);
+
+SAME_SIZE(struct gf1_srq_attr, struct ibv_srq_attr);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, max_wr);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, max_sge);
+SAME_PLACE(struct gf1_srq_attr, struct ibv_srq_attr, srq_limit);
+SAME_SIZE(struct gf1_srq_init_attr, struct ibv_srq_init_attr);
+SAME_PLACE(struct gf1_srq_init_attr, struct ibv_srq_init_attr, srq_context);
+SAME_PLACE(struct gf1_srq_init_attr, struct ibv_srq_init_attr, attr);
+
+SAME_SIZE(struct gf1_ah, struct ibv_ah);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, context);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, pd);
+SAME_PLACE(struct gf1_ah, struct ibv_ah, handle);
+
+SAME_SIZE(struct gf1_grh, struct ibv_grh);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, version_tclass_flow);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, paylen);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, next_hdr);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, hop_limit);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, sgid);
+SAME_PLACE(struct gf1_grh, struct ibv_grh, dgid);
+
+#define EVENT(field) SAME_PLACE(struct gf1_async_event, struct ibv_async_event, field)
+SAME_SIZE(struct gf1_async_event, struct ibv_async_event);
+EVENT(element.cq);
+EVENT(element.qp);
+EVENT(element.srq);
+EVENT(element.port_num);
+EVENT(event_type);
 
 SAME_SIZE(struct gf1_sge, struct ibv_sge);
 SAME_PLACE(struct gf1_sge, struct ibv_sge, addr);

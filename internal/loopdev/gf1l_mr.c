@@ -1,0 +1,241 @@
+//go:build linux && cgo
+
+/* Memory regions and their keys.
+ *
+ *   bit 31 .. 12   index of the slot, from 1
+ *   bit 11 ..  1   how often the slot was used before
+ *   bit  0         0 in a local key, 1 in a remote one
+ *
+ * so that a stale key, or one kind in the place of the other, is refused.
+ *
+ * Who uses a slot's memory is counted, in the order count, then look whether it
+ * is live. Deregistration ends its life, then waits until nobody is counted:
+ * after it nobody touches the memory. */
+#define _GNU_SOURCE
+#include "gf1l.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	CHUNK = 256,
+	CHUNKS = GF1L_MAX_OBJECTS / CHUNK,
+	INDEX_SHIFT = 12,
+	USES_MASK = 0x7ff,
+	REMOTE_BIT = 1,
+	PAGES_AT_ONCE = 4096,
+	KNOWN_ACCESS = ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
+};
+
+struct gf1l_slot {
+	uint32_t users; /* atomic */
+	int live;       /* atomic: what follows holds, and is read only, while it is */
+	uint32_t index, uses, key;
+	int access;
+	struct gf1_pd *pd;
+	uint8_t *base;
+	uint64_t iova, length;
+	uint32_t next_free;
+};
+
+struct region {
+	struct gf1_mr mr;
+	struct gf1l_slot *slot;
+};
+
+static struct gf1l_slot *slot_at(struct gf1l_keys *keys, uint32_t index)
+{
+	return &__atomic_load_n(&keys->chunks[index / CHUNK], __ATOMIC_ACQUIRE)[index % CHUNK];
+}
+
+/* Under the keys' lock: a slot that was never used, or the one that has been
+ * free longest. */
+static struct gf1l_slot *take_slot(struct gf1l_keys *keys)
+{
+	struct gf1l_slot *slot;
+	uint32_t index = keys->free_first;
+
+	if (index != 0) {
+		slot = slot_at(keys, index);
+		keys->free_first = slot->next_free;
+		if (keys->free_first == 0)
+			keys->free_last = 0;
+		return slot;
+	}
+	if (keys->chunks == NULL) {
+		keys->chunks = calloc(CHUNKS, sizeof(*keys->chunks));
+		if (keys->chunks == NULL)
+			return NULL;
+	}
+	index = keys->made == 0 ? 1 : keys->made;
+	if (index == GF1L_MAX_OBJECTS)
+		return NULL;
+	if (keys->chunks[index / CHUNK] == NULL) {
+		slot = calloc(CHUNK, sizeof(*slot));
+		if (slot == NULL)
+			return NULL;
+		__atomic_store_n(&keys->chunks[index / CHUNK], slot, __ATOMIC_RELEASE);
+	}
+	slot = slot_at(keys, index);
+	slot->index = index;
+	__atomic_store_n(&keys->made, index + 1, __ATOMIC_RELEASE);
+	return slot;
+}
+
+static void give_slot(struct gf1l_keys *keys, struct gf1l_slot *slot)
+{
+	pthread_mutex_lock(&keys->lock);
+	slot->next_free = 0;
+	if (keys->free_last != 0)
+		slot_at(keys, keys->free_last)->next_free = slot->index;
+	else
+		keys->free_first = slot->index;
+	keys->free_last = slot->index;
+	pthread_mutex_unlock(&keys->lock);
+}
+
+void gf1l_keys_free(struct gf1l_keys *keys)
+{
+	uint32_t i;
+
+	for (i = 0; keys->chunks != NULL && i < CHUNKS; i++)
+		free(keys->chunks[i]);
+	free(keys->chunks);
+	pthread_mutex_destroy(&keys->lock);
+}
+
+/* Whether every page of the range is mapped. A device would pin the pages; here
+ * a range that is not there must not crash whoever sends to it. */
+static int is_mapped(void *addr, size_t length)
+{
+	uint8_t present[PAGES_AT_ONCE];
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + length;
+	size_t n;
+
+	while (at < end) {
+		n = end - at < page * PAGES_AT_ONCE ? end - at : page * PAGES_AT_ONCE;
+		if (mincore((void *)at, n, present) != 0)
+			return 0;
+		if (n < page * PAGES_AT_ONCE)
+			break;
+		at += n;
+	}
+	return 1;
+}
+
+static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	if ((access & ~(unsigned int)(KNOWN_ACCESS | ACCESS_OPTIONAL_RANGE)) != 0)
+		return EOPNOTSUPP;
+	if ((access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) != 0 && (access & ACCESS_LOCAL_WRITE) == 0)
+		return EINVAL;
+	if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr || iova + length < iova)
+		return EINVAL;
+	return is_mapped(addr, length) ? 0 : EFAULT;
+}
+
+struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	struct gf1l_ctx *ctx = gf1l_ctx_of(pd->context);
+	struct gf1l_keys *keys = &ctx->dev->keys;
+	struct gf1l_slot *slot;
+	struct region *region;
+	int rc = refusal(addr, length, iova, access);
+
+	if (rc != 0) {
+		errno = rc;
+		return NULL;
+	}
+	region = gf1l_make(ctx, sizeof(*region));
+	if (region == NULL)
+		return NULL;
+	pthread_mutex_lock(&keys->lock);
+	slot = take_slot(keys);
+	pthread_mutex_unlock(&keys->lock);
+	if (slot == NULL) {
+		gf1l_unmake(ctx, region);
+		errno = ENOMEM;
+		return NULL;
+	}
+	slot->uses = (slot->uses + 1) & USES_MASK;
+	slot->key = slot->index << INDEX_SHIFT | slot->uses << 1;
+	slot->access = (int)access;
+	slot->pd = pd;
+	slot->base = addr;
+	slot->iova = iova;
+	slot->length = length;
+	__atomic_store_n(&slot->live, 1, __ATOMIC_SEQ_CST);
+
+	region->slot = slot;
+	region->mr.context = pd->context;
+	region->mr.pd = pd;
+	region->mr.addr = addr;
+	region->mr.length = length;
+	region->mr.handle = slot->index;
+	region->mr.lkey = slot->key;
+	region->mr.rkey = slot->key | REMOTE_BIT;
+	gf1l_ref(&GF1L_OF(struct gf1l_pd, pd, pd)->refs);
+	return &region->mr;
+}
+
+struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int access)
+{
+	return gf1l_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+static void await_users(struct gf1l_slot *slot)
+{
+	const struct timespec while_copying = { .tv_nsec = 50000 };
+	int yields = 0;
+
+	while (__atomic_load_n(&slot->users, __ATOMIC_SEQ_CST) != 0) {
+		if (yields++ < 100)
+			sched_yield();
+		else
+			nanosleep(&while_copying, NULL);
+	}
+}
+
+int gf1l_dereg_mr(struct gf1_mr *mr)
+{
+	struct region *region = GF1L_OF(struct region, mr, mr);
+	struct gf1l_ctx *ctx = gf1l_ctx_of(mr->context);
+	struct gf1l_slot *slot = region->slot;
+
+	__atomic_store_n(&slot->live, 0, __ATOMIC_SEQ_CST);
+	await_users(slot);
+	give_slot(&ctx->dev->keys, slot);
+	gf1l_unref(&GF1L_OF(struct gf1l_pd, pd, mr->pd)->refs);
+	gf1l_unmake(ctx, region);
+	return 0;
+}
+
+uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, int remote, uint64_t addr,
+		       uint64_t length, int access, struct gf1l_slot **out)
+{
+	struct gf1l_keys *keys = &dev->keys;
+	uint32_t index = key >> INDEX_SHIFT;
+	struct gf1l_slot *slot;
+
+	if (index == 0 || index >= __atomic_load_n(&keys->made, __ATOMIC_ACQUIRE))
+		return NULL;
+	slot = slot_at(keys, index);
+	__atomic_fetch_add(&slot->users, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&slot->live, __ATOMIC_SEQ_CST) || key != (slot->key | (remote ? REMOTE_BIT : 0)) ||
+	    slot->pd != pd || (access & ~slot->access) != 0 || addr < slot->iova || length > slot->length ||
+	    addr - slot->iova > slot->length - length) {
+		gf1l_close_mem(slot);
+		return NULL;
+	}
+	*out = slot;
+	return slot->base + (addr - slot->iova);
+}
+
+void gf1l_close_mem(struct gf1l_slot *slot)
+{
+	__atomic_fetch_sub(&slot->users, 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,119 @@
+//go:build linux && cgo
+
+/* Moving bytes between gather and scatter lists. */
+#include "gf1l.h"
+
+#include <string.h>
+
+/* The last byte is written last and with release order: who polls memory for
+ * it, with acquire order, sees the rest. */
+void gf1l_copy(void *to, const void *from, size_t n)
+{
+	uint8_t last;
+
+	if (n == 0)
+		return;
+	last = ((const uint8_t *)from)[n - 1];
+	memmove(to, from, n - 1);
+	__atomic_store_n((uint8_t *)to + n - 1, last, __ATOMIC_RELEASE);
+}
+
+uint64_t gf1l_sge_total(const struct gf1_sge *sge, uint32_t n)
+{
+	uint64_t total = 0;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		total += sge[i].length;
+	return total;
+}
+
+/* Where a walk over a list stands: left bytes at p of the piece that is open. */
+struct walk {
+	const struct gf1l_list *list;
+	int access;
+	uint32_t next;
+	uint8_t *p;
+	uint64_t left;
+	struct gf1l_slot *slot;
+};
+
+static void shut(struct walk *walk)
+{
+	if (walk->slot != NULL)
+		gf1l_close_mem(walk->slot);
+	walk->slot = NULL;
+}
+
+/* Opens the next piece, of which no more than want bytes are needed. */
+static int open_next(struct walk *walk, uint64_t want)
+{
+	const struct gf1l_list *list = walk->list;
+
+	shut(walk);
+	if (list->memory != NULL) {
+		walk->p = walk->next++ == 0 ? list->memory : NULL;
+		walk->left = want;
+		return walk->p != NULL ? 0 : -1;
+	}
+	while (walk->next < list->num_sge) {
+		const struct gf1_sge *sge = &list->sge[walk->next++];
+
+		if (sge->length == 0)
+			continue;
+		walk->left = sge->length < want ? sge->length : want;
+		walk->p = gf1l_open_mem(list->dev, list->pd, sge->lkey, 0, sge->addr, walk->left, walk->access,
+					&walk->slot);
+		return walk->p != NULL ? 0 : -1;
+	}
+	return -1;
+}
+
+int gf1l_list_allows(const struct gf1l_list *list, uint64_t length, int access)
+{
+	struct walk walk = { .list = list, .access = access };
+
+	while (length > 0) {
+		if (open_next(&walk, length) != 0)
+			return 0;
+		length -= walk.left;
+	}
+	shut(&walk);
+	return 1;
+}
+
+int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list *from, uint64_t length)
+{
+	struct walk source = { .list = from };
+	struct walk target = { .list = to, .access = ACCESS_LOCAL_WRITE };
+	uint64_t n;
+	int rc = 0;
+
+	while (length > 0 && rc == 0) {
+		if (target.left == 0) {
+			rc = open_next(&target, skip + length);
+			if (rc != 0)
+				break;
+			n = skip < target.left ? skip : target.left;
+			target.p += n;
+			target.left -= n;
+			skip -= n;
+			continue;
+		}
+		if (source.left == 0) {
+			rc = open_next(&source, length);
+			continue;
+		}
+		n = source.left < target.left ? source.left : target.left;
+		n = n < length ? n : length;
+		gf1l_copy(target.p, source.p, n);
+		target.p += n;
+		target.left -= n;
+		source.p += n;
+		source.left -= n;
+		length -= n;
+	}
+	shut(&source);
+	shut(&target);
+	return rc;
+}
