@@ -43,7 +43,7 @@ func TestGuestRuns(t *testing.T) {
 	r, err := im.Run(ctx, Job{
 		Path:   "sh",
 		Args:   []string{"-c", "cat in; echo to-stderr >&2; mkdir out; head -c 10000000 /dev/zero > out/big; rdma link; uname -r; exit 3"},
-		Dir:    "/work",
+		Dir:    "/mnt",
 		In:     []Mapping{{Host: filepath.Join(dir, "in"), Guest: "/mnt/in"}},
 		Out:    []Mapping{{Guest: "/mnt/out", Host: filepath.Join(dir, "out")}},
 		Stdout: &stdout, Stderr: &stderr,
