@@ -55,13 +55,13 @@ func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 	if opts.Depth == 0 {
 		opts.Depth = defaultCQDepth
 	}
-	if err := d.checkCQ(opts); err != nil {
-		return nil, d.err("create CQ", err)
-	}
 	if err := d.obj.Use(); err != nil {
 		return nil, d.err("create CQ", err)
 	}
 	defer d.obj.Done()
+	if err := d.checkCQ(opts); err != nil {
+		return nil, d.err("create CQ", err)
+	}
 	cq := &CQ{dev: d, done: make(chan struct{}), only: opts.SolicitedOnly}
 	cq.stop = sync.OnceFunc(func() { close(cq.done) })
 	var ch *eventChannel
