@@ -2,19 +2,20 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gofabric/gofabric/internal/pairs"
+	"github.com/gofabric/gofabric/internal/report"
 )
 
 const (
 	messageSize = 64 << 10
-	messages    = 200
+	messages    = 500
 	// turns of all four combinations; each shows the median of its own.
 	turns     = 3
 	firstPort = 18515
@@ -31,16 +32,20 @@ func compare(ctx context.Context, tool, serverDevice, clientDevice string) error
 		{Server: c, Client: ours}, {Server: ours, Client: c}, {Server: ours, Client: ours}, {Server: c, Client: c},
 	}
 	averages := make([][]float64, len(combinations))
+	var told report.Document
 	port := firstPort
 	for range turns {
 		for i, p := range combinations {
 			p.Port = port
 			port++
-			average, err := runPair(ctx, p, serverDevice, clientDevice)
+			average, doc, err := runPair(ctx, p, serverDevice, clientDevice)
 			if err != nil {
 				return fmt.Errorf("%s client with %s server: %w", p.Client.Name, p.Server.Name, err)
 			}
 			averages[i] = append(averages[i], average)
+			if doc != nil {
+				told = *doc
+			}
 		}
 	}
 	fmt.Printf("RDMA write, %d messages of %d KiB, median of %d turns:\n\n", messages, messageSize>>10, turns)
@@ -52,25 +57,45 @@ func compare(ctx context.Context, tool, serverDevice, clientDevice string) error
 	}
 	moved := int64(len(combinations)) * turns * messages * messageSize
 	fmt.Printf("\nMoved %d MiB over %s, provider %s, kernel %s, %s.\n",
-		moved>>20, devices(serverDevice, clientDevice), provider(serverDevice), kernelRelease(), libraryVersion())
+		moved>>20, devices(serverDevice, clientDevice), told.Provider, told.Kernel, filepath.Base(told.Library))
 	return nil
 }
 
-func runPair(ctx context.Context, p pairs.Pair, serverDevice, clientDevice string) (float64, error) {
+// runPair returns the average in MiB/s, and what our program said of the run if
+// it was the client.
+func runPair(ctx context.Context, p pairs.Pair, serverDevice, clientDevice string) (float64, *report.Document, error) {
 	ctx, cancel := context.WithTimeout(ctx, perRun)
 	defer cancel()
 	args := func(device string) []string {
 		return []string{"-F", "-d", device, "-s", strconv.Itoa(messageSize), "-n", strconv.Itoa(messages)}
 	}
 	p.ServerArgs, p.ClientArgs = args(serverDevice), args(clientDevice)
+	ours := p.Client.Name == "Go"
+	if ours {
+		p.ClientArgs = append(p.ClientArgs, "--json")
+	}
 	server, client, err := p.Run(ctx)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if server.Status != 0 {
-		return 0, fmt.Errorf("the server ended with status %d: %s", server.Status, strings.TrimSpace(server.Stderr))
+		return 0, nil, fmt.Errorf("the server ended with status %d: %s", server.Status, strings.TrimSpace(server.Stderr))
 	}
-	return client.Average()
+	if !ours {
+		average, err := client.Average()
+		return average, nil, err
+	}
+	if client.Status != 0 {
+		return 0, nil, fmt.Errorf("the client ended with status %d: %s", client.Status, strings.TrimSpace(client.Stderr))
+	}
+	var doc report.Document
+	if err := json.Unmarshal([]byte(client.Stdout), &doc); err != nil {
+		return 0, nil, fmt.Errorf("what --json printed: %w", err)
+	}
+	if len(doc.Results) != 1 {
+		return 0, nil, fmt.Errorf("--json printed %d results", len(doc.Results))
+	}
+	return doc.Results[0].AverageBytesPerSecond / (1 << 20), &doc, nil
 }
 
 func devices(server, client string) string {
@@ -78,36 +103,4 @@ func devices(server, client string) string {
 		return server
 	}
 	return client + " and " + server
-}
-
-// provider names the kernel driver of a device.
-func provider(device string) string {
-	driver, err := filepath.EvalSymlinks("/sys/class/infiniband/" + device + "/device/driver")
-	if err == nil {
-		return filepath.Base(driver)
-	}
-	// Soft-RoCE has no PCI device and so no driver link before 6.12.
-	return "rdma_rxe"
-}
-
-func kernelRelease() string {
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(release))
-}
-
-// libraryVersion names the library by its file, which carries the release.
-func libraryVersion() string {
-	for _, pattern := range []string{"/usr/lib/*/libibverbs.so.1", "/usr/lib*/libibverbs.so.1"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			continue
-		}
-		if real, err := filepath.EvalSymlinks(found[0]); err == nil {
-			return filepath.Base(real)
-		}
-	}
-	return "libibverbs of unknown release"
 }

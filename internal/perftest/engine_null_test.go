@@ -131,7 +131,8 @@ func runBoth(t *testing.T, ctx context.Context, args ...string) (server, client 
 		require.NoError(t, err)
 	}
 	clientErr = RunBandwidth(ctx, nullConfig(t, append(args, "127.0.0.1")...), &clientOut)
-	return serverOut.String(), clientOut.String(), <-done, clientErr
+	serverErr = <-done
+	return serverOut.String(), clientOut.String(), serverErr, clientErr
 }
 
 func TestRunBandwidth(t *testing.T) {

@@ -102,6 +102,7 @@ func (o *output) beginDocument(agreed Agreement) {
 		PeerVersion: agreed.PeerVersion.String(),
 		Kernel:      kernelRelease(),
 		Provider:    o.local.driver(),
+		Library:     libraryPath(),
 		Device: report.DocumentDevice{
 			Name:     o.local.dev.Name(),
 			Port:     c.IBPort,
@@ -133,6 +134,12 @@ func (o *output) beginDocument(agreed Agreement) {
 func kernelRelease() string {
 	text, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	return strings.TrimSpace(string(text))
+}
+
+// libraryPath is empty for a device that needs no library.
+func libraryPath() string {
+	path, _ := verbs.LibraryPath()
+	return path
 }
 
 // rxeVendor is the vendor that the kernel's software RoCE device reports. It
