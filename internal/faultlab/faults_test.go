@@ -4,6 +4,7 @@ package faultlab
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -19,12 +20,13 @@ type connectOptions = verbs.ConnectOptions
 
 // fault is something that happens in the middle of a transfer from a to b.
 type fault struct {
-	did  string
-	send bool // messages, rather than writes
-	with connectOptions
-	do   func(*rig)
-	// says is how the transfer ends; if well, every byte is compared.
-	says verbs.Status
+	did        string
+	send       bool // messages, rather than writes
+	with       connectOptions
+	before, do func(*rig) // before the transfer, and in the middle of it
+	// says is how the transfer ends; if well, every byte is compared. Some
+	// kernels say something else.
+	says, or verbs.Status
 	// undo makes the next case possible.
 	undo func(*rig)
 	// b's worker, or all of b, is no more.
@@ -39,37 +41,40 @@ func faults() []fault {
 	list := []fault{
 		{did: "nothing"},
 		{
-			did: "cable pulled out for good", says: verbs.StatusRetryExceeded,
-			do:   func(r *rig) { r.link(false) },
-			undo: func(r *rig) { r.link(true) },
+			did: "peer's cable pulled out for good", says: verbs.StatusRetryExceeded,
+			do:   func(r *rig) { r.link(r.b, false) },
+			undo: func(r *rig) { r.link(r.b, true) },
 		},
 		{
-			did: "cable out for 300 ms", with: patient,
+			did: "peer's cable out for 300 ms", with: patient,
 			do: func(r *rig) {
-				r.link(false)
+				r.link(r.b, false)
 				time.Sleep(300 * time.Millisecond)
-				r.link(true)
+				r.link(r.b, true)
 				r.more(64)
 			},
+		},
+		{
+			// With the own link down, rxe of 6.12 and 7.3 may end the queue pair at
+			// the first retry and flush it without a reason.
+			did: "own cable pulled out for good", says: verbs.StatusRetryExceeded, or: verbs.StatusFlushed,
+			do:   func(r *rig) { r.link(r.a, false) },
+			undo: func(r *rig) { r.link(r.a, true) },
 		},
 	}
 	for _, percent := range []string{"1%", "5%"} {
 		list = append(list, fault{
 			did: percent + " of packets lost, both ways", with: patient,
+			// Changing the queueing drops packets in a way of its own, which is
+			// another case's subject: it is done before.
+			before: func(r *rig) { r.bothTC("add", "netem", "loss", percent) },
 			do: func(r *rig) {
-				for _, g := range []*guest{r.a, r.b} {
-					r.keeper(g, "tool", "tc", "qdisc", "add", "dev", "eth0", "root", "netem", "loss", percent)
-				}
 				r.more(192)
 				for _, g := range []*guest{r.a, r.b} {
 					assert.NotContains(r.t, r.keeper(g, "tool", "tc", "-s", "qdisc", "show", "dev", "eth0"), "dropped 0,")
 				}
 			},
-			undo: func(r *rig) {
-				for _, g := range []*guest{r.a, r.b} {
-					r.keeper(g, "tool", "tc", "qdisc", "del", "dev", "eth0", "root")
-				}
-			},
+			undo: func(r *rig) { r.bothTC("del") },
 		})
 	}
 	return append(list,
@@ -107,9 +112,17 @@ func faults() []fault {
 	)
 }
 
-func (r *rig) link(up bool) {
+func (r *rig) link(g *guest, up bool) {
 	r.t.Helper()
-	require.NoError(r.t, r.a.node.SetLink(r.ctx, up))
+	require.NoError(r.t, g.node.SetLink(r.ctx, up))
+}
+
+// bothTC changes the queueing of both guests' ends of the cable.
+func (r *rig) bothTC(change string, discipline ...string) {
+	r.t.Helper()
+	for _, g := range []*guest{r.a, r.b} {
+		r.keeper(g, "tool", append([]string{"tc", "qdisc", change, "dev", "eth0", "root"}, discipline...)...)
+	}
 }
 
 // more waits until the transfer is so many chunks further.
@@ -147,6 +160,9 @@ func TestFaults(t *testing.T) {
 func (r *rig) run(f fault) row {
 	before := [2]string{r.resources(r.a), r.resources(r.b)}
 	r.connect(f.with)
+	if f.before != nil {
+		f.before(r)
+	}
 	do := "write"
 	if f.send {
 		do = "send"
@@ -162,11 +178,11 @@ func (r *rig) run(f fault) row {
 		r.tell(r.a, command{Do: "finish"})
 	}
 	end := r.await(r.a, "ended")
-	require.Equal(r.t, f.says, end.Status, end.Text)
+	require.Contains(r.t, []verbs.Status{f.says, cmp.Or(f.or, f.says)}, end.Status, end.Text)
 	if f.undo != nil {
 		f.undo(r)
 	}
-	said := f.says.Error()
+	said := end.Status.Error()
 	if f.says == verbs.StatusSuccess {
 		said = fmt.Sprintf("%d KiB sent", end.Chunks*chunk>>10)
 		if !f.send {
