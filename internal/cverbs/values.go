@@ -1,5 +1,7 @@
 package cverbs
 
+//go:generate go test -run TestCheckedValues -update .
+
 // Values of libibverbs, under its names. values_test.go keeps
 // abi/check_values.c in step, which proves them against rdma-core's headers.
 const (
