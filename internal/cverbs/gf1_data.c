@@ -178,7 +178,7 @@ static int translate(struct gf1_wc *wc, int n)
 			wc[kept++] = wc[i++];
 			continue;
 		}
-		beacon = queue->has_beacon ? queue->beacon : -1;
+		beacon = queue->has_beacon ? (int64_t)queue->beacon : -1;
 		ids = queue->ids;
 		mask = queue->mask;
 		for (; i < n && (wc[i].wr_id ^ base) >> USE_SHIFT == 0; i++) {
