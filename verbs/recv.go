@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -21,20 +22,13 @@ type RecvBatch struct {
 func (qp *QP) RecvBatch() *RecvBatch { return &qp.recv }
 
 func (b *RecvBatch) init(qp *QP) error {
-	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE
+	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE // none with an SRQ
 	size := unsafe.Sizeof(cverbs.RecvWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
-	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, size)
+	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, max(size, 1))
 	if err != nil {
 		return err
 	}
-	b.wrs = unsafe.Slice((*cverbs.RecvWR)(ring), n)
-	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.RecvWR{}))), n*sges)
-	for i := range b.wrs {
-		b.wrs[i].SGList = &b.sges[i*sges]
-		if i+1 < n {
-			b.wrs[i].Next = &b.wrs[i+1]
-		}
-	}
+	b.wrs, b.sges = recvRing(ring, n, sges)
 	return nil
 }
 
@@ -52,6 +46,9 @@ func (b *RecvBatch) Room() int {
 func (b *RecvBatch) Recv(id uint64, local ...SGE) {
 	if !b.fits() {
 		b.full = true
+		if b.qp.opts.SRQ != nil {
+			b.fail(errors.New("the queue pair has no receive queue: its receives come from its SRQ"))
+		}
 		return
 	}
 	most := b.qp.opts.MaxRecvSGE

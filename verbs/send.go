@@ -21,6 +21,9 @@ type SendBatch struct {
 	wrs   []cverbs.SendWR // one a place, chained in order
 	sges  []cverbs.SGE    // MaxSendSGE a place
 	spare cverbs.SendWR   // takes what does not fit
+
+	carries uint32           // requests that add takes, a bit an opcode
+	targets []*AddressHandle // of datagrams, one a place; nil but on UD
 }
 
 // Request is a request in a batch. Its methods change it until Post.
@@ -39,6 +42,10 @@ func (b *SendBatch) init(qp *QP) error {
 	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, size)
 	if err != nil {
 		return err
+	}
+	b.carries = qp.opts.Type.requests()
+	if qp.opts.Type == UD {
+		b.targets = make([]*AddressHandle, n)
 	}
 	b.wrs = unsafe.Slice((*cverbs.SendWR)(ring), n)
 	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.SendWR{}))), n*sges)
@@ -103,9 +110,17 @@ func (b *SendBatch) oneSided(op int32, id uint64, remote RemoteBuffer, local []S
 	return Request{b, wr}
 }
 
-// add fills what all requests have in common and returns the bytes of the local
-// pieces. It writes the fields that differ from the place's last use, not all.
+// add puts a request to the queue pair's peer into the batch.
 func (b *SendBatch) add(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
+	if b.carries>>uint(op)&1 == 0 {
+		return b.refuse(op, id)
+	}
+	return b.put(op, id, local)
+}
+
+// put fills what all requests have in common and returns the bytes of the local
+// pieces. It writes the fields that differ from the place's last use, not all.
+func (b *SendBatch) put(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
 	if !b.fits() {
 		b.full = true
 		return &b.spare, 0
@@ -152,7 +167,7 @@ func (r Request) Solicited() Request {
 
 // Inline copies the data when the request is posted: the memory may be changed
 // at once, and need not be registered. The queue pair must have been made for
-// so many bytes (MaxInline). Reads cannot be inline.
+// so many bytes (MaxInline). Reads and atomics cannot be inline.
 func (r Request) Inline() Request {
 	if r.wr == &r.b.spare {
 		return r
@@ -164,8 +179,8 @@ func (r Request) Inline() Request {
 	if most := r.b.qp.opts.MaxInline; total > most {
 		r.b.fail(fmt.Errorf("a request of %d bytes cannot be inline: the queue pair was made for %d (MaxInline)", total, most))
 	}
-	if r.wr.Opcode == cverbs.IBV_WR_RDMA_READ {
-		r.b.fail(errors.New("an RDMA read cannot be inline"))
+	if answered>>uint(r.wr.Opcode)&1 != 0 {
+		r.b.fail(errors.New("an RDMA read or an atomic cannot be inline: it brings data"))
 	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
 	return r
@@ -185,12 +200,18 @@ func (b *SendBatch) Post() (int, error) {
 	}
 	n, full := b.n, b.full
 	err := b.clear(StateRTS)
+	if err == nil && b.targets != nil {
+		err = b.hold(n)
+	}
 	if err != nil || n == 0 {
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
 	r := b.qp.qp.PostSend(&b.wrs[0], n)
 	b.account(r.Posted)
+	if b.targets != nil {
+		b.release(n)
+	}
 	b.side.exit()
 	return int(r.Posted), b.posted(errnoOrNil(r.RC), full)
 }
@@ -226,7 +247,11 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 
 func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
 	n, full := b.n, b.full
-	if err := b.clear(StateRTS); err != nil {
+	err = b.clear(StateRTS)
+	if err == nil && b.targets != nil {
+		err = b.hold(n)
+	}
+	if err != nil {
 		return 0, 0, b.posted(err, full)
 	}
 	var wr *cverbs.SendWR
@@ -243,6 +268,10 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 	}
 	r := b.qp.qp.PostAndPoll(wr, n, b.cq.cq, wc, entries)
 	b.account(r.Posted)
+	if b.targets != nil {
+		b.release(n)
+	}
+	b.cq.counts.polled(polled + int(r.Polled))
 	err = b.posted(errnoOrNil(r.RC), full)
 	if r.PollRC != 0 {
 		err = errors.Join(err, b.cq.err("poll CQ", syscall.Errno(r.PollRC)))
@@ -257,6 +286,18 @@ func (b *SendBatch) postBeacon() {
 		return
 	}
 	wr := &b.wrs[0]
+	if b.targets != nil {
+		// Providers look at a datagram's address even if it is only to be flushed.
+		av := b.qp.route(Endpoint{LID: b.qp.port.LID, GID: b.qp.gid.GID}, ConnectOptions{HopLimit: 1})
+		raw := av.raw()
+		ah, err := b.qp.pd.pd.CreateAH(&raw)
+		if err != nil {
+			return
+		}
+		wr.SetUD(ah, b.qp.num, b.qp.opts.QKey)
+		// Nothing is to be done about a handle that stays.
+		defer func() { _ = ah.Destroy() }()
+	}
 	wr.WRID = b.setBeacon()
 	wr.Opcode, wr.Flags, wr.NumSGE = cverbs.IBV_WR_SEND, cverbs.IBV_SEND_SIGNALED, 0
 	b.account(b.qp.qp.PostSend(wr, 1).Posted)
