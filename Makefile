@@ -24,7 +24,7 @@ help:
 	@echo 'What a target needs is named, then installed by apt. NO_INSTALL=1 refuses instead.'
 
 demo:
-	@$(SETUP) cc lab -- go run ./internal/demo
+	@$(SETUP) cc lab -- env CGO_ENABLED=0 go run ./internal/demo
 
 test:
 	@$(SETUP) cc headers lab -- .ci/test quick

@@ -25,20 +25,20 @@ func (b *SendBatch) FetchAdd(id uint64, remote RemoteBuffer, add uint64, local S
 }
 
 func (b *SendBatch) atomic(op int32, id uint64, remote RemoteBuffer, compareAdd, swap uint64, local SGE) Request {
-	wr, total := b.add(op, id, []SGE{local})
-	if wr == &b.spare {
-		return Request{b, wr}
+	r := b.add(op, id, anywhere, []SGE{local})
+	if r.wr == &b.spare {
+		return r
 	}
 	switch {
 	case b.qp.pd.dev.attr.AtomicCap == AtomicNone:
 		b.fail(fmt.Errorf("request %d: the device has no atomics: %w", id, ErrNotSupported))
-	case total != atomicLen:
-		b.fail(fmt.Errorf("request %d: the local piece of an atomic has %d bytes: it needs %d", id, total, atomicLen))
+	case local.Length != atomicLen:
+		b.fail(fmt.Errorf("request %d: the local piece of an atomic has %d bytes: it needs %d", id, local.Length, atomicLen))
 	case remote.Len < atomicLen:
 		b.failRemote(id, remote, atomicLen)
 	case remote.Addr%atomicLen != 0:
 		b.fail(fmt.Errorf("request %d: the remote address 0x%x of an atomic is not a multiple of %d", id, remote.Addr, atomicLen))
 	}
-	wr.SetAtomic(remote.Addr, remote.RKey, compareAdd, swap)
-	return Request{b, wr}
+	r.wr.SetAtomic(remote.Addr, remote.RKey, compareAdd, swap)
+	return r
 }

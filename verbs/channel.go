@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 )
@@ -116,6 +117,20 @@ func (ec *eventChannel) reason() error {
 		return fmt.Errorf("%w: %w", ErrDeviceGone, ec.err)
 	}
 	return fmt.Errorf("completion channel failed: %w", ec.err)
+}
+
+// whyEIO tells a device that was removed from other trouble: with the device,
+// the channel ends too, at about the same moment.
+func (cq *CQ) whyEIO(err error) error {
+	if !errors.Is(err, syscall.EIO) {
+		return err
+	}
+	select {
+	case <-cq.events.channel.dead:
+		return cq.err("wait on CQ", cq.events.channel.reason())
+	case <-time.After(time.Second):
+		return err
+	}
 }
 
 func (ec *eventChannel) dispatch(cq cverbs.CQ) {

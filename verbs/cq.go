@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -141,9 +140,9 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 	return n, nil
 }
 
-// spinSlice bounds one stay in C, so that neither the scheduler nor a cancelled
-// context waits long for a spinning goroutine.
-const spinSlice = 50 * time.Microsecond
+// spinPolls bounds one stay in C to some tens of microseconds, so that neither
+// the scheduler nor a cancelled context waits long for a spinning goroutine.
+const spinPolls = 1000
 
 // Spin polls without pause until there is a completion, and moves what there is
 // to dst. It returns the context's error when that ends, and ErrClosed when the
@@ -163,7 +162,7 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 			cq.counts.polled(n)
 			return n, nil
 		}
-		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinSlice)
+		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
 		cq.counts.polled(n)
 		if err != nil {
 			return 0, cq.err("poll CQ", err)
@@ -203,15 +202,15 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 		// Poll, arm, poll again, sleep: a completion that came between the
 		// first poll and the arming raises no event.
 		if n, err := cq.poll(dst); n > 0 || err != nil {
-			return n, err
+			return n, cq.whyEIO(err)
 		}
 		if cq.events.arm() {
 			if err := cq.cq.Arm(cq.only); err != nil {
 				cq.events.disarm()
-				return 0, cq.err("arm CQ", err)
+				return 0, cq.whyEIO(cq.err("arm CQ", err))
 			}
 			if n, err := cq.poll(dst); n > 0 || err != nil {
-				return n, err
+				return n, cq.whyEIO(err)
 			}
 		}
 		cq.counts.waits.add(1)

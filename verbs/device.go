@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -41,7 +42,8 @@ func Open(name string) (*Device, error) {
 	}
 	ctx, err := cverbs.OpenDevice(name)
 	if err != nil {
-		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: openHint(name)}
+		hint, err := openProblem(name, err)
+		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: hint}
 	}
 	d := &Device{ctx: ctx, name: name}
 	raw, err := ctx.QueryDevice()
@@ -65,30 +67,32 @@ func infoRoot(name string) fs.FS {
 	return sysfs.Dir("/")
 }
 
-// openHint looks at what stands between the user and a device that exists.
-func openHint(name string) string {
-	info, err := deviceIn(infoRoot(name), name)
-	if err != nil {
-		return ""
+// openProblem looks at what stands between the user and a device that exists,
+// and returns what to do and the cause. The library looks for a device's node
+// in more than one way, and its errno is that of the last.
+func openProblem(name string, err error) (hint string, cause error) {
+	info, ierr := deviceIn(infoRoot(name), name)
+	if ierr != nil {
+		return "", err
 	}
 	if info.Uverbs == "" {
-		return "the kernel has no verbs interface for it: load the module ib_uverbs"
+		return "the kernel has no verbs interface for it: load the module ib_uverbs", err
 	}
 	node := "/dev/infiniband/" + info.Uverbs
-	f, err := os.OpenFile(node, os.O_RDWR, 0)
+	f, nerr := os.OpenFile(node, os.O_RDWR, 0)
 	switch {
-	case err == nil:
+	case nerr == nil:
 		f.Close()
-		if n, err := cverbs.CountDevices(); err == nil && n == 0 {
-			return "libibverbs finds no driver for any device: Debian's package ibverbs-providers installs them"
+		if n, cerr := cverbs.CountDevices(); cerr == nil && n == 0 {
+			return "libibverbs finds no driver for any device: Debian's package ibverbs-providers installs them", err
 		}
-		return ""
-	case errors.Is(err, fs.ErrPermission):
-		return "no permission on " + node + ": the user needs read and write access to it"
-	case errors.Is(err, fs.ErrNotExist):
-		return node + " is missing: in a container, pass it in"
+		return "", err
+	case errors.Is(nerr, fs.ErrPermission):
+		return "no permission on " + node + ": the user needs read and write access to it", nerr
+	case errors.Is(nerr, fs.ErrNotExist):
+		return node + " is missing: in a container, pass it in", err
 	}
-	return err.Error()
+	return nerr.Error(), err
 }
 
 // LibraryPath returns the file of libibverbs that is in use. Its name ends in
@@ -127,7 +131,7 @@ func (d *Device) Port(number int) (PortAttr, error) {
 	defer d.obj.Done()
 	raw, err := d.ctx.QueryPort(uint8(number))
 	if err != nil {
-		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: err}
+		return PortAttr{}, &OpError{Op: "query port", Device: d.name, Port: number, Err: d.cause(err)}
 	}
 	return portAttr(&raw), nil
 }
@@ -140,7 +144,20 @@ func (d *Device) checkPort(number int) error {
 }
 
 func (d *Device) err(op string, err error) error {
-	return &OpError{Op: op, Device: d.name, Err: err}
+	return &OpError{Op: op, Device: d.name, Err: d.cause(err)}
+}
+
+// cause tells a device that is gone from one that fails: the kernel answers EIO
+// for both, but lists only the latter.
+func (d *Device) cause(err error) error {
+	if !errors.Is(err, syscall.EIO) || errors.Is(err, ErrDeviceGone) {
+		return err
+	}
+	s := sysScan{Reader: sysfs.NewReader(infoRoot(d.name))}
+	if errors.Is(s.find(d.name), fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrDeviceGone, err)
+	}
+	return err
 }
 
 // Close closes the device. It fails with ErrBusy while anything made on it is

@@ -365,7 +365,7 @@ func (qp *QP) Reset() error {
 }
 
 func (qp *QP) err(op string, err error) error {
-	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: err}
+	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
 
 // Close destroys the queue pair. Requests still in flight are flushed first, so

@@ -70,13 +70,13 @@ func (t QPType) access(attr *DeviceAttr) Access {
 
 // refuse keeps the batch from being posted because of a request that the
 // service does not carry.
-func (b *SendBatch) refuse(op int32, id uint64) (*cverbs.SendWR, uint64) {
+func (b *SendBatch) refuse(op int32, id uint64) Request {
 	if b.qp.opts.Type == UD {
 		b.fail(fmt.Errorf("request %d: a UD queue pair carries only what SendTo and SendImmTo add", id))
 	} else {
 		b.fail(fmt.Errorf("request %d: a queue pair of type %v carries no %s", id, b.qp.opts.Type, requestName(op)))
 	}
-	return &b.spare, 0
+	return Request{b, &b.spare}
 }
 
 func requestName(op int32) string {

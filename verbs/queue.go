@@ -18,22 +18,25 @@ type queue struct {
 	cq    *CQ
 	ring  unsafe.Pointer // C memory of the requests
 	rec   *cverbs.Queue
-	ids   []uint64 // rec's ring of the caller's ids
-	base  uint64   // rec's, the upper half of the device's ids
-	tail  uint32   // sequence number of the next request to be posted
-	depth uint32   // requests that may be in flight
-	room  int      // requests that surely fit now, those of the batch included
-	n     int      // requests in the batch
-	err   error    // why the batch cannot be posted
-	full  bool     // requests did not fit the batch
+	ids   unsafe.Pointer // rec's ring of the caller's ids
+	mask  uint32         // rec's: slots of that ring, less one
+	base  uint64         // rec's: the upper half of the device's ids
+	tail  uint32         // sequence number of the next request to be posted
+	depth uint32         // requests that may be in flight
+
+	maxSGE int   // pieces that a place has
+	room   int   // requests that surely fit now, those of the batch included
+	n      int   // requests in the batch
+	err    error // why the batch cannot be posted
+	full   bool  // requests did not fit the batch
 
 	taken counter // requests that the device took, in all
 }
 
 // init enters the queue's record and allocates the ring of requests, of
 // ringSize bytes.
-func (q *queue) init(qp *QP, cq *CQ, depth int, ringSize uintptr) (ring unsafe.Pointer, err error) {
-	q.qp, q.cq, q.depth = qp, cq, uint32(depth)
+func (q *queue) init(qp *QP, cq *CQ, depth, maxSGE int, ringSize uintptr) (ring unsafe.Pointer, err error) {
+	q.qp, q.cq, q.depth, q.maxSGE = qp, cq, uint32(depth), maxSGE
 	if q.ring = cverbs.Alloc(ringSize); q.ring == nil {
 		return nil, syscall.ENOMEM
 	}
@@ -41,8 +44,7 @@ func (q *queue) init(qp *QP, cq *CQ, depth int, ringSize uintptr) (ring unsafe.P
 	if q.rec, err = cverbs.NewQueue(depth + 1); err != nil {
 		return nil, err
 	}
-	q.ids = unsafe.Slice((*uint64)(q.rec.IDs), int(q.rec.Mask)+1)
-	q.base = q.rec.Base
+	q.ids, q.mask, q.base = q.rec.IDs, q.rec.Mask, q.rec.Base
 	q.room = depth
 	return q.ring, nil
 }
@@ -62,10 +64,22 @@ func (q *queue) outstanding() uint32 {
 	return uint32(max(0, int32(q.tail-atomic.LoadUint32(&q.rec.Head))))
 }
 
-// fits reports whether one more request fits, looking at what has completed
-// only when it must.
-func (q *queue) fits() bool { return q.n < q.room || q.look() }
+// fits reports whether a request of so many pieces fits the queue and a place;
+// option is what the latter was set by.
+func (q *queue) fits(id uint64, pieces int, option string) bool {
+	if q.n >= q.room && !q.look() {
+		q.full = true
+		return false
+	}
+	if pieces > q.maxSGE {
+		q.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (%s)", id, pieces, q.maxSGE, option))
+		return false
+	}
+	return true
+}
 
+// look counts the room anew from what has completed, and reports whether one
+// more request fits.
 func (q *queue) look() bool {
 	q.room = int(q.depth - q.outstanding())
 	return q.n < q.room
@@ -75,18 +89,19 @@ func (q *queue) look() bool {
 // device's. There is room.
 func (q *queue) next(id uint64) uint64 {
 	seq := q.tail + uint32(q.n)
-	q.ids[int(seq)&(len(q.ids)-1)] = id
+	*(*uint64)(unsafe.Add(q.ids, uintptr(seq&q.mask)*8)) = id
 	q.n++
 	return q.base | uint64(seq)
 }
 
-// fill stores the pieces of a request and returns their bytes.
-func (q *queue) fill(sges []cverbs.SGE, id uint64, local []SGE) (total uint64) {
+// fill stores the pieces of a request, no more than its place has, and returns
+// their bytes.
+func (q *queue) fill(place *cverbs.SGE, id uint64, local []SGE) (total uint64) {
 	for i, s := range local {
 		if s.Addr == badAddr {
 			q.fail(fmt.Errorf("request %d: piece %d lies outside its memory region", id, i))
 		}
-		sges[i] = cverbs.SGE(s)
+		*(*SGE)(unsafe.Add(unsafe.Pointer(place), uintptr(i)*unsafe.Sizeof(s))) = s
 		total += uint64(s.Length)
 	}
 	return total
@@ -126,7 +141,7 @@ func (q *queue) flushed() []Completion {
 			continue
 		}
 		list = append(list, Completion{wc: cverbs.WC{
-			WRID:   q.ids[int(seq)&(len(q.ids)-1)],
+			WRID:   *(*uint64)(unsafe.Add(q.ids, uintptr(seq&q.mask)*8)),
 			Status: cverbs.IBV_WC_WR_FLUSH_ERR,
 			QPNum:  q.qp.num,
 		}})

@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"errors"
-	"fmt"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -24,7 +23,7 @@ func (qp *QP) RecvBatch() *RecvBatch { return &qp.recv }
 func (b *RecvBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE // none with an SRQ
 	size := unsafe.Sizeof(cverbs.RecvWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
-	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, max(size, 1))
+	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, sges, max(size, 1))
 	if err != nil {
 		return err
 	}
@@ -37,30 +36,23 @@ func (b *RecvBatch) Len() int { return b.n }
 
 // Room returns how many more requests fit before the receive queue is full.
 func (b *RecvBatch) Room() int {
-	b.fits()
+	b.look()
 	return b.room - b.n
 }
 
 // Recv adds a receive into the local pieces, one after the other. They need
 // AccessLocalWrite. A receive for an RDMA write with immediate needs no piece.
 func (b *RecvBatch) Recv(id uint64, local ...SGE) {
-	if !b.fits() {
-		b.full = true
+	if !b.fits(id, len(local), "MaxRecvSGE") {
 		if b.qp.opts.SRQ != nil {
 			b.fail(errors.New("the queue pair has no receive queue: its receives come from its SRQ"))
 		}
 		return
 	}
-	most := b.qp.opts.MaxRecvSGE
-	if len(local) > most {
-		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxRecvSGE)", id, len(local), most))
-		return
-	}
-	place := b.n
-	wr := &b.wrs[place]
+	wr := &b.wrs[b.n]
 	wr.WRID = b.next(id)
 	wr.NumSGE = int32(len(local))
-	b.fill(b.sges[place*most:], id, local)
+	b.fill(wr.SGList, id, local)
 }
 
 // Post posts the batch, which is empty afterwards, and returns how many requests

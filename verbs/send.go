@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"syscall"
 	"unsafe"
 
@@ -18,11 +19,12 @@ import (
 // signalled, because only a completion frees places.
 type SendBatch struct {
 	queue
+	carries uint32 // requests that add takes, a bit an opcode
+
 	wrs   []cverbs.SendWR // one a place, chained in order
 	sges  []cverbs.SGE    // MaxSendSGE a place
 	spare cverbs.SendWR   // takes what does not fit
 
-	carries uint32           // requests that add takes, a bit an opcode
 	targets []*AddressHandle // of datagrams, one a place; nil but on UD
 }
 
@@ -39,7 +41,7 @@ func (qp *QP) SendBatch() *SendBatch { return &qp.send }
 func (b *SendBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxSend, qp.opts.MaxSendSGE
 	size := unsafe.Sizeof(cverbs.SendWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
-	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, size)
+	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, sges, size)
 	if err != nil {
 		return err
 	}
@@ -63,20 +65,20 @@ func (b *SendBatch) Len() int { return b.n }
 
 // Room returns how many more requests fit before the send queue is full.
 func (b *SendBatch) Room() int {
-	b.fits()
+	b.look()
 	return b.room - b.n
 }
 
 // Write adds an RDMA write of the local pieces, one after the other, to remote
 // memory.
 func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request {
-	return b.oneSided(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
+	return b.add(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
 }
 
 // WriteImm adds an RDMA write that also completes a receive of the peer, which
 // gets imm.
 func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
-	r := b.oneSided(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
+	r := b.add(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
 	r.wr.Imm = swap32(imm)
 	return r
 }
@@ -84,59 +86,61 @@ func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local .
 // Read adds an RDMA read of remote memory into the local pieces, one after the
 // other. They need AccessLocalWrite.
 func (b *SendBatch) Read(id uint64, remote RemoteBuffer, local ...SGE) Request {
-	return b.oneSided(cverbs.IBV_WR_RDMA_READ, id, remote, local)
+	return b.add(cverbs.IBV_WR_RDMA_READ, id, remote, local)
 }
+
+// anywhere is the remote buffer of a request that has none.
+var anywhere = RemoteBuffer{Len: math.MaxUint64}
 
 // Send adds a message of the local pieces, one after the other. It fills a
 // receive of the peer.
 func (b *SendBatch) Send(id uint64, local ...SGE) Request {
-	wr, _ := b.add(cverbs.IBV_WR_SEND, id, local)
-	return Request{b, wr}
+	return b.add(cverbs.IBV_WR_SEND, id, anywhere, local)
 }
 
 // SendImm adds a message whose receive gets imm too.
 func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
-	wr, _ := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, local)
-	wr.Imm = swap32(imm)
-	return Request{b, wr}
+	r := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, anywhere, local)
+	r.wr.Imm = swap32(imm)
+	return r
 }
 
-func (b *SendBatch) oneSided(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
-	wr, total := b.add(op, id, local)
-	wr.RemoteAddr, wr.RKey = remote.Addr, remote.RKey
-	if total > remote.Len {
+// add stores a request in the batch's next place. The common case, one piece
+// that is right, makes no call and keeps everything in registers.
+func (b *SendBatch) add(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	if b.n < b.room && b.carries>>uint(op)&1 != 0 && len(local) == 1 && local[0].Addr != badAddr &&
+		uint64(local[0].Length) <= remote.Len {
+		wr := b.place(op, id, remote, 1)
+		*(*SGE)(unsafe.Pointer(wr.SGList)) = local[0]
+		return Request{b, wr}
+	}
+	return b.addCarefully(op, id, remote, local)
+}
+
+// addCarefully is add for every case.
+func (b *SendBatch) addCarefully(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	if b.carries>>uint(op)&1 == 0 {
+		return b.refuse(op, id)
+	}
+	if !b.fits(id, len(local), "MaxSendSGE") {
+		return Request{b, &b.spare}
+	}
+	wr := b.place(op, id, remote, len(local))
+	if total := b.fill(wr.SGList, id, local); total > remote.Len {
 		b.failRemote(id, remote, total)
 	}
 	return Request{b, wr}
 }
 
-// add puts a request to the queue pair's peer into the batch.
-func (b *SendBatch) add(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
-	if b.carries>>uint(op)&1 == 0 {
-		return b.refuse(op, id)
-	}
-	return b.put(op, id, local)
-}
-
-// put fills what all requests have in common and returns the bytes of the local
-// pieces. It writes the fields that differ from the place's last use, not all.
-func (b *SendBatch) put(op int32, id uint64, local []SGE) (*cverbs.SendWR, uint64) {
-	if !b.fits() {
-		b.full = true
-		return &b.spare, 0
-	}
-	most := b.qp.opts.MaxSendSGE
-	if len(local) > most {
-		b.fail(fmt.Errorf("request %d has %d pieces: the queue pair was made for %d (MaxSendSGE)", id, len(local), most))
-		return &b.spare, 0
-	}
-	place := b.n
-	wr := &b.wrs[place]
+// place takes the batch's next place, which there is, and writes those of its
+// fields that can have changed.
+func (b *SendBatch) place(op int32, id uint64, remote RemoteBuffer, pieces int) *cverbs.SendWR {
+	wr := (*cverbs.SendWR)(unsafe.Add(b.ring, b.n*int(unsafe.Sizeof(cverbs.SendWR{}))))
 	wr.WRID = b.next(id)
-	wr.Opcode = op
+	wr.NumSGE, wr.Opcode = int32(pieces), op
 	wr.Flags = cverbs.IBV_SEND_SIGNALED
-	wr.NumSGE = int32(len(local))
-	return wr, b.fill(b.sges[place*most:], id, local)
+	wr.RemoteAddr, wr.RKey = remote.Addr, remote.RKey
+	return wr
 }
 
 func (b *SendBatch) failRemote(id uint64, remote RemoteBuffer, total uint64) {

@@ -65,12 +65,12 @@ func (b *SendBatch) datagram(op int32, id uint64, to *AddressHandle, qpn, qkey u
 		b.fail(fmt.Errorf("request %d: a queue pair of type %v sends to its peer only", id, b.qp.opts.Type))
 		return Request{b, &b.spare}
 	}
-	place := b.n
-	wr, total := b.put(op, id, local)
-	if wr == &b.spare {
-		return Request{b, wr}
+	if !b.fits(id, len(local), "MaxSendSGE") {
+		return Request{b, &b.spare}
 	}
-	b.targets[place] = to
+	b.targets[b.n] = to
+	wr := b.place(op, id, RemoteBuffer{}, len(local))
+	total := b.fill(wr.SGList, id, local)
 	switch most := b.qp.mtu.Bytes(); {
 	case to == nil:
 		b.fail(fmt.Errorf("request %d has no address handle", id))

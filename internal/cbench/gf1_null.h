@@ -10,7 +10,7 @@ const struct gf1_verbs *gf1_null_table(void);
 
 /* The loop of a C program: fills the changed fields of a ring of batch
  * requests, posts them, polls their completions; rounds times. Returns the
- * nanoseconds of all rounds. */
+ * nanoseconds that the thread spent on a processor. */
 int64_t gf1_null_loop(struct gf1_context *context, int batch, int rounds);
 
 /* Does nothing. */

@@ -6,14 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	QUEUES = 1 << GF1_QUEUE_BITS,
 	USES = 1 << GF1_USE_BITS,
 	QUEUE_SHIFT = 64 - GF1_QUEUE_BITS,
 	USE_SHIFT = 32,
-	SPINS_PER_CLOCK = 64,
 };
 
 /* Records by index. The table is never moved, so polling needs no lock: only
@@ -123,38 +121,6 @@ int gf1_queue_renew(struct gf1_queue *queue)
 	return rc;
 }
 
-/* Completions of one queue in a row, noted in its record at the end of the row. */
-struct row {
-	struct gf1_queue *queue;
-	uint64_t tag; /* the upper half of wr_id that they share */
-	uint32_t head;
-	uint32_t completed, failed;
-};
-
-static struct row row_begin(uint64_t wr_id)
-{
-	struct row row = { .tag = wr_id >> USE_SHIFT };
-	struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
-
-	if (queue != NULL && queue->base >> USE_SHIFT == row.tag)
-		row.queue = queue;
-	return row;
-}
-
-static void row_end(const struct row *row)
-{
-	struct gf1_queue *queue = row->queue;
-
-	/* A shared queue was told of each. */
-	if (queue == NULL || queue->next != NULL)
-		return;
-	/* Only the poller of the queue's CQ writes these. */
-	__atomic_store_n(&queue->completed, queue->completed + row->completed, __ATOMIC_RELAXED);
-	if (row->failed != 0)
-		__atomic_store_n(&queue->failed, queue->failed + row->failed, __ATOMIC_RELAXED);
-	__atomic_store_n(&queue->head, row->head, __ATOMIC_RELEASE);
-}
-
 /* Notes the completion of a shared receive and gives its slot back. The pollers
  * of several CQs may be here at once. */
 static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t slot)
@@ -171,37 +137,63 @@ static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t s
 					      __ATOMIC_RELAXED));
 }
 
-/* Turns device completions into the caller's, in place; returns how many stay. */
+/* Notes a run of completions of one queue. Only the poller of the queue's CQ
+ * writes these. */
+static void finish_run(struct gf1_queue *queue, uint32_t head, uint32_t completed, uint32_t failed)
+{
+	__atomic_store_n(&queue->completed, queue->completed + completed, __ATOMIC_RELAXED);
+	if (failed != 0)
+		__atomic_store_n(&queue->failed, queue->failed + failed, __ATOMIC_RELAXED);
+	__atomic_store_n(&queue->head, head, __ATOMIC_RELEASE);
+}
+
+/* The queue whose request carries this wr_id, or NULL if it is gone. */
+static struct gf1_queue *find(uint64_t wr_id)
+{
+	struct gf1_queue *queue = __atomic_load_n(&queues[wr_id >> QUEUE_SHIFT], __ATOMIC_ACQUIRE);
+
+	return queue != NULL && (queue->base ^ wr_id) >> USE_SHIFT == 0 ? queue : NULL;
+}
+
+/* Turns device completions into the caller's, in place; returns how many stay.
+ * Each turn of the outer loop takes a run of one queue. */
 static int translate(struct gf1_wc *wc, int n)
 {
-	struct row row = row_begin(wc[0].wr_id);
-	int kept = 0, i;
+	int kept = 0, i = 0;
 
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = wc[i].wr_id;
-		uint32_t seq = (uint32_t)wr_id;
+	while (i < n) {
+		uint64_t base = wc[i].wr_id >> USE_SHIFT << USE_SHIFT;
+		struct gf1_queue *queue = find(base);
+		uint32_t seq = 0, completed = 0, failed = 0;
+		int64_t beacon;
+		const uint64_t *ids;
+		uint32_t mask;
 
-		if (wr_id >> USE_SHIFT != row.tag) {
-			row_end(&row);
-			row = row_begin(wr_id);
-		}
-		if (row.queue == NULL)
+		if (queue == NULL) {
+			i++;
 			continue;
-		if (__builtin_expect(row.queue->next != NULL, 0)) {
-			finish_shared(row.queue, &wc[i], seq & row.queue->mask);
-		} else {
-			row.head = seq + 1;
-			if (row.queue->has_beacon && seq == row.queue->beacon)
-				continue;
-			wc[i].wr_id = row.queue->ids[seq & row.queue->mask];
-			row.completed++;
-			row.failed += wc[i].status != 0;
 		}
-		if (kept != i)
-			wc[kept] = wc[i];
-		kept++;
+		if (queue->next != NULL) {
+			finish_shared(queue, &wc[i], (uint32_t)wc[i].wr_id & queue->mask);
+			wc[kept++] = wc[i++];
+			continue;
+		}
+		beacon = queue->has_beacon ? queue->beacon : -1;
+		ids = queue->ids;
+		mask = queue->mask;
+		for (; i < n && (wc[i].wr_id ^ base) >> USE_SHIFT == 0; i++) {
+			seq = (uint32_t)wc[i].wr_id;
+			if (seq == beacon)
+				continue;
+			if (kept != i)
+				wc[kept] = wc[i];
+			wc[kept].wr_id = ids[seq & mask];
+			failed += wc[kept].status != 0;
+			completed++;
+			kept++;
+		}
+		finish_run(queue, seq + 1, completed, failed);
 	}
-	row_end(&row);
 	return kept;
 }
 
@@ -221,14 +213,6 @@ int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
 	return n;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void relax(void)
 {
 #if defined(__x86_64__)
@@ -238,23 +222,17 @@ static void relax(void)
 #endif
 }
 
-int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int64_t ns)
+int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 {
-	int64_t end = 0;
 	int i, n;
 
-	for (;;) {
-		for (i = 0; i < SPINS_PER_CLOCK; i++) {
-			n = gf1_poll(cq, wc, entries);
-			if (n != 0)
-				return n;
-			relax();
-		}
-		if (end == 0)
-			end = now_ns() + ns;
-		else if (now_ns() >= end)
-			return 0;
+	for (i = 0; i < polls; i++) {
+		n = gf1_poll(cq, wc, entries);
+		if (n != 0)
+			return n;
+		relax();
 	}
+	return 0;
 }
 
 int gf1_arm(struct gf1_cq *cq, int solicited_only)

@@ -15,6 +15,9 @@
 // with a job and returns the job's exit status. The process that calls Run is
 // also the guest's init: its main function must call [Guest] first.
 //
-// The guest has two devices, rxe0 and rxe1, on the two ends of a veth pair v0
+// [Image.StartPair] and [Image.RunPair] boot two guests with a cable between
+// them, which the caller can pull out, as it can the plug of each.
+//
+// A guest by itself has two devices, rxe0 and rxe1, on the two ends of a veth pair v0
 // (10.0.0.1/24) and v1 (10.0.0.2/24). Nothing of the host is reachable from it.
 package lab

@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -150,7 +149,11 @@ func setUpDevices(spec jobSpec) error {
 	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unlimited); err != nil {
 		return fmt.Errorf("memlock limit: %w", err)
 	}
-	if err := unix.Sethostname([]byte("lab")); err != nil {
+	host, netdevs := "lab", []string{"v0", "v1"}
+	if spec.End != nil {
+		host, netdevs = spec.End.Name, []string{cableDev}
+	}
+	if err := unix.Sethostname([]byte(host)); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}
 	// Duplicate address detection would keep the link-local GIDs away for a
@@ -164,12 +167,19 @@ func setUpDevices(spec jobSpec) error {
 			return err
 		}
 	}
-	if err := guestTool(networkScript(spec.MTU), "ip", "-batch", "-"); err != nil {
+	script := networkScript(spec.MTU)
+	if spec.End != nil {
+		var err error
+		if script, err = cableScript(spec.MTU, *spec.End); err != nil {
+			return err
+		}
+	}
+	if err := guestTool(script, "ip", "-batch", "-"); err != nil {
 		return err
 	}
-	for i := 0; i < 2; i++ {
+	for i, netdev := range netdevs {
 		dev := fmt.Sprintf("rxe%d", i)
-		if err := guestTool("", "rdma", "link", "add", dev, "type", "rxe", "netdev", fmt.Sprintf("v%d", i)); err != nil {
+		if err := guestTool("", "rdma", "link", "add", dev, "type", "rxe", "netdev", netdev); err != nil {
 			return err
 		}
 		if err := waitFor("an active port of "+dev, func() bool {
@@ -210,6 +220,20 @@ route add 10.0.0.1 dev v1 src 10.0.0.2 table 11
 `, mtu, mtu)
 }
 
+// cableDev is the guest's end of a pair's cable.
+const cableDev = "eth0"
+
+// cableScript gives the guest its address on the cable, which the driver shows
+// some time after it was loaded.
+func cableScript(mtu int, end pairEnd) (string, error) {
+	err := waitFor("the network interface "+cableDev, func() bool {
+		_, err := os.Stat("/sys/class/net/" + cableDev)
+		return err == nil
+	})
+	return fmt.Sprintf("link set lo up\nlink set %[1]s mtu %[2]d\naddr add %[3]s/24 dev %[1]s\nlink set %[1]s up\n",
+		cableDev, mtu, end.Own), err
+}
+
 func guestTool(input, name string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	for _, dir := range strings.Split(guestPath, ":") {
@@ -224,18 +248,4 @@ func guestTool(input, name string, args ...string) error {
 		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
-}
-
-// signalJob passes the host's signals on until the port ends.
-func signalJob(port io.Reader, pid int) {
-	frames := newFrameReader(port)
-	for {
-		kind, p, err := frames.next()
-		if err != nil {
-			return
-		}
-		if kind == frameSignal && len(p) == 1 {
-			_ = syscall.Kill(pid, syscall.Signal(p[0]))
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 func inGuest(t *testing.T) (*Image, context.Context) {
 	t.Helper()
 	if os.Getenv("GOFABRIC_LAB_TEST") == "" {
-		t.Skip("set GOFABRIC_LAB_TEST=1 to boot guests")
+		testutil.Skip(t, "set GOFABRIC_LAB_TEST=1 to boot guests")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
@@ -42,9 +43,9 @@ func TestGuestRuns(t *testing.T) {
 	r, err := im.Run(ctx, Job{
 		Path:   "sh",
 		Args:   []string{"-c", "cat in; echo to-stderr >&2; mkdir out; head -c 10000000 /dev/zero > out/big; rdma link; uname -r; exit 3"},
-		Dir:    "/work",
-		In:     []Mapping{{Host: filepath.Join(dir, "in"), Guest: "/work/in"}},
-		Out:    []Mapping{{Guest: "/work/out", Host: filepath.Join(dir, "out")}},
+		Dir:    "/mnt",
+		In:     []Mapping{{Host: filepath.Join(dir, "in"), Guest: "/mnt/in"}},
+		Out:    []Mapping{{Guest: "/mnt/out", Host: filepath.Join(dir, "out")}},
 		Stdout: &stdout, Stderr: &stderr,
 	})
 	require.NoError(t, err)

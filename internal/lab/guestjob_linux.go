@@ -15,9 +15,22 @@ import (
 
 // runJob runs the job to its end, sends its output, its files and its status.
 func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
-	null, err := os.Open(os.DevNull)
+	frames := newFrameReader(port)
+	if spec.End != nil {
+		if err := awaitGo(frames, w); err != nil {
+			return err
+		}
+	}
+	input, err := os.Open(os.DevNull)
 	if err != nil {
 		return err
+	}
+	var feed *os.File
+	if spec.Stdin {
+		input.Close()
+		if input, feed, err = os.Pipe(); err != nil {
+			return err
+		}
 	}
 	outR, outW, err := os.Pipe()
 	if err != nil {
@@ -34,16 +47,16 @@ func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
 	}
 	pid, err := syscall.ForkExec(spec.Path, append([]string{spec.Path}, spec.Args...), &syscall.ProcAttr{
 		Dir: spec.Dir, Env: spec.Env,
-		Files: []uintptr{null.Fd(), outW.Fd(), errW.Fd()},
+		Files: []uintptr{input.Fd(), outW.Fd(), errW.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	// A collected file is a closed one, and only their numbers were used.
-	runtime.KeepAlive([]*os.File{null, outW, errW})
+	runtime.KeepAlive([]*os.File{input, outW, errW})
 	if err != nil {
 		return fmt.Errorf("starting %s in %s: %w", spec.Path, spec.Dir, err)
 	}
 	outW.Close()
-	null.Close()
+	input.Close()
 	var copies sync.WaitGroup
 	forward := func(kind frameKind, r io.Reader) {
 		defer copies.Done()
@@ -62,7 +75,7 @@ func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
 		copies.Add(1)
 		go forward(frameStderr, errR)
 	}
-	go signalJob(port, pid)
+	go listen(frames, pid, feed)
 
 	status, err := reap(pid)
 	if err != nil {
@@ -88,6 +101,53 @@ func runJob(port io.Reader, w *frameWriter, spec jobSpec) error {
 		x = exitFrame{Signal: int(status.Signal())}
 	}
 	return w.sendJSON(frameExit, x)
+}
+
+// awaitGo waits until the other guest is ready too.
+func awaitGo(frames *frameReader, w *frameWriter) error {
+	if err := w.send(frameReady, nil); err != nil {
+		return err
+	}
+	for {
+		kind, _, err := frames.next()
+		if err != nil || kind == frameGo {
+			return err
+		}
+	}
+}
+
+// listen passes the host's signals and input on until the port ends.
+func listen(frames *frameReader, pid int, feed *os.File) {
+	// A job that does not read its input must not hold up signals.
+	const chunks = 1024
+	input := make(chan []byte, chunks)
+	defer close(input)
+	go func() {
+		for p := range input {
+			if len(p) == 0 {
+				break
+			}
+			// The job may have closed its end: what comes is dropped.
+			_, _ = feed.Write(p)
+		}
+		if feed != nil {
+			feed.Close()
+		}
+		for range input {
+		}
+	}()
+	for {
+		kind, p, err := frames.next()
+		if err != nil {
+			return
+		}
+		switch {
+		case kind == frameSignal && len(p) == 1:
+			_ = syscall.Kill(pid, syscall.Signal(p[0]))
+		case kind == frameStdin && feed != nil:
+			input <- append([]byte{}, p...)
+		}
+	}
 }
 
 // reap waits for the job and, as init must, for orphans.

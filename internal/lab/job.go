@@ -41,6 +41,9 @@ type Job struct {
 	Stderr io.Writer
 	// Console, where set, receives the guest's console.
 	Console io.Writer
+	// Stdin is the job's standard input; nil is an empty one. A Read that waits
+	// when the run ends is left waiting: the caller closes what it reads from.
+	Stdin io.Reader
 	// Signals are forwarded to the job while it runs.
 	Signals <-chan os.Signal
 
@@ -49,7 +52,7 @@ type Job struct {
 	// CPUs and MemoryMiB size the guest; 0 is 2 CPUs and 1024 MiB.
 	CPUs      int
 	MemoryMiB int
-	// MTU is the veth pair's; 0 is 4200, which gives the largest path MTU,
+	// MTU is the veth pair's, or the cable's; 0 is 4200, which gives the largest path MTU,
 	// 4096 bytes.
 	MTU int
 	// DeviceMode is the permission of the nodes in /dev/infiniband; 0 is
@@ -58,6 +61,8 @@ type Job struct {
 	// BootTimeout bounds the time until the job starts; 0 is 2 minutes. The
 	// context bounds the whole run.
 	BootTimeout time.Duration
+
+	end *pairEnd // of a guest of a pair
 }
 
 // Result is how a job ended.
@@ -86,6 +91,8 @@ type jobSpec struct {
 	Out        []string
 	Optional   []bool
 	OnePipe    bool
+	Stdin      bool
+	End        *pairEnd
 	MTU        int
 	DeviceMode uint32
 }
@@ -186,9 +193,9 @@ func (im *Image) jobTree(j Job) (tree, error) {
 	}
 	t.mkdir(im.place(j.Dir), 0o755)
 	spec := jobSpec{
-		Path: program, Args: j.Args, Dir: j.Dir, Env: im.environment(j.Env),
-		OnePipe: sameWriter(j.Stdout, j.Stderr),
-		MTU:     j.MTU, DeviceMode: permOf(j.DeviceMode),
+		Path: program, Args: j.Args, Dir: j.Dir, Env: im.environment(j),
+		OnePipe: sameWriter(j.Stdout, j.Stderr), Stdin: j.Stdin != nil, End: j.end,
+		MTU: j.MTU, DeviceMode: permOf(j.DeviceMode),
 	}
 	for _, m := range j.Out {
 		spec.Out = append(spec.Out, m.Guest)
@@ -257,18 +264,23 @@ func (im *Image) addProgram(t tree, col *collector, j Job) (string, error) {
 // guestPath is the guest's PATH.
 const guestPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + busyboxDir
 
-func (im *Image) environment(env []string) []string {
+func (im *Image) environment(j Job) []string {
+	env := j.Env
 	set := map[string]bool{}
 	for _, e := range env {
 		name, _, _ := strings.Cut(e, "=")
 		set[name] = true
 	}
-	for _, d := range [][2]string{
+	defaults := [][2]string{
 		{"PATH", guestPath}, {"HOME", "/root"}, {"TMPDIR", "/tmp"}, {"TERM", "dumb"},
 		{"GOFABRIC_LAB", im.cfg.Kernel}, {"GOFABRIC_LAB_USERLAND", im.cfg.Userland},
 		// A race-enabled program otherwise sleeps a second at its end.
 		{"GORACE", "atexit_sleep_ms=0"},
-	} {
+	}
+	if j.end != nil {
+		defaults = append(defaults, [2]string{"GOFABRIC_LAB_PEER", j.end.Peer})
+	}
+	for _, d := range defaults {
 		if !set[d[0]] {
 			env = append(env, d[0]+"="+d[1])
 		}

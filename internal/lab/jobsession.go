@@ -15,21 +15,32 @@ var errHost = errors.New("lab: writing the guest's output")
 type jobSession struct {
 	job     Job
 	files   *outFiles
+	ready   chan struct{} // closed when a guest of a pair waits for frameGo
 	started chan struct{} // closed when the job starts
 	at      time.Time     // when it did, once started is closed
 }
 
 func newJobSession(j Job) *jobSession {
-	return &jobSession{job: j, files: newOutFiles(j.Out), started: make(chan struct{})}
+	return &jobSession{job: j, files: newOutFiles(j.Out), ready: make(chan struct{}), started: make(chan struct{})}
 }
 
-func (s *jobSession) isStarted() bool {
+func (s *jobSession) isStarted() bool { return closed(s.started) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-s.started:
+	case <-c:
 		return true
 	default:
 		return false
 	}
+}
+
+func (s *jobSession) isReady() error {
+	if closed(s.ready) || s.isStarted() {
+		return fmt.Errorf("%w: ready twice", errFrame)
+	}
+	close(s.ready)
+	return nil
 }
 
 func (s *jobSession) hello() error {
@@ -53,6 +64,22 @@ func (s *jobSession) output(kind frameKind, p []byte) error {
 		return fmt.Errorf("%w: %w", errHost, err)
 	}
 	return nil
+}
+
+// sendInput passes the job's standard input on. The guest may be gone by then:
+// that ends the run elsewhere.
+func (s *jobSession) sendInput(port *frameWriter) {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := s.job.Stdin.Read(buf)
+		if n > 0 && port.send(frameStdin, buf[:n]) != nil {
+			return
+		}
+		if err != nil {
+			_ = port.send(frameStdin, nil)
+			return
+		}
+	}
 }
 
 func (s *jobSession) file(f fileFrame) error { return hostErr(s.files.begin(f)) }

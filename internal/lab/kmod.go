@@ -28,6 +28,8 @@ func labModules() []labModule {
 		{name: "virtio_pci"}, {name: "virtio_console"},
 		{name: "crc32_generic", optional: true}, {name: "crc32_pclmul", optional: true},
 		{name: "veth"},
+		// A pair's cable, and faults on it.
+		{name: "virtio_net", optional: true}, {name: "sch_netem", optional: true},
 		{name: "rdma_rxe"}, {name: "ib_uverbs"}, {name: "rdma_ucm"}, {name: "ib_umad"},
 	}
 }

@@ -22,6 +22,7 @@ type machine struct {
 	kernel  string
 	initrd  *os.File
 	console *consoleTail
+	link    *link // nil for a guest by itself
 }
 
 // The guest's end of the port and the archive are inherited by QEMU under
@@ -29,6 +30,7 @@ type machine struct {
 const (
 	portFD   = 3
 	initrdFD = 4
+	linkFD   = 5 // and the next, of a guest of a pair
 )
 
 func (m machine) args() []string {
@@ -38,8 +40,11 @@ func (m machine) args() []string {
 		accel, cpu = "kvm", "host"
 	}
 	// An oops is a failed run as much as a panic is, and both end QEMU.
-	const kernelArgs = "console=ttyS0 quiet panic=-1 oops=panic random.trust_cpu=1"
-	return []string{
+	// All emulated processors read the host's one counter, but 6.1 finds them out
+	// of step and turns to the HPET, where reading the clock costs more than
+	// posting a request.
+	const kernelArgs = "console=ttyS0 quiet panic=-1 oops=panic random.trust_cpu=1 tsc=reliable"
+	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
 		"-accel", accel, "-cpu", cpu, "-smp", fmt.Sprint(m.cpus), "-m", fmt.Sprint(m.memory),
 		"-kernel", m.kernel, "-initrd", fmt.Sprintf("/proc/self/fd/%d", initrdFD), "-append", kernelArgs,
@@ -47,6 +52,10 @@ func (m machine) args() []string {
 		"-chardev", fmt.Sprintf("socket,id=lab,fd=%d", portFD),
 		"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=lab,name=" + portName,
 	}
+	if m.link != nil {
+		args = append(args, m.link.args(linkFD)...)
+	}
+	return args
 }
 
 // guest is one running QEMU.
@@ -60,15 +69,18 @@ type guest struct {
 // startGuest starts QEMU. It ends with the context, with stop, and with this
 // process, however that ends.
 func startGuest(ctx context.Context, qemu string, m machine) (*guest, error) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	pair, err := socketpair("guest port")
 	if err != nil {
-		return nil, fmt.Errorf("lab: socketpair: %w", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	g := &guest{port: os.NewFile(uintptr(pair[0]), "guest port"), done: make(chan struct{}), kill: cancel}
-	theirs := os.NewFile(uintptr(pair[1]), "guest port")
+	g := &guest{port: pair[0], done: make(chan struct{}), kill: cancel}
+	theirs := pair[1]
 	cmd := exec.CommandContext(ctx, qemu, m.args()...)
 	cmd.ExtraFiles = []*os.File{theirs, m.initrd}
+	if m.link != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, m.link.cable, m.link.monitor)
+	}
 	cmd.Stdout, cmd.Stderr = m.console, m.console
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.WaitDelay = 2 * time.Second
@@ -110,26 +122,36 @@ func (im *Image) Run(ctx context.Context, j Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	qemu, j, err := im.prepare(ctx, j)
+	if err != nil {
+		return Result{}, err
+	}
+	return im.runOne(ctx, qemu, j, nil)
+}
+
+// prepare finds QEMU and settles on an accelerator.
+func (im *Image) prepare(ctx context.Context, j Job) (string, Job, error) {
 	qemu, err := exec.LookPath(qemuProgram)
 	if err != nil {
-		return Result{}, &MissingError{Where: "the host", Items: []Missing{{qemuProgram, debianPackage(qemuProgram)}}}
+		return "", j, &MissingError{Where: "the host", Items: []Missing{{qemuProgram, debianPackage(qemuProgram)}}}
 	}
 	if j.Accel == accelAuto {
 		j.Accel, err = im.chooseAccel(ctx, qemu, func(ctx context.Context) error {
 			probe, err := Job{Path: "true", Accel: accelKVM, BootTimeout: kvmProbeTime}.withDefaults()
 			if err == nil {
-				_, err = im.runOne(ctx, qemu, probe)
+				_, err = im.runOne(ctx, qemu, probe, nil)
 			}
 			return err
 		})
-		if err != nil {
-			return Result{}, err
-		}
 	}
-	return im.runOne(ctx, qemu, j)
+	return qemu, j, err
 }
 
-func (im *Image) runOne(ctx context.Context, qemu string, j Job) (Result, error) {
+// runOne runs the job in a guest, which is one of a pair if l is not nil.
+func (im *Image) runOne(ctx context.Context, qemu string, j Job, l *link) (Result, error) {
+	if l != nil {
+		defer l.close()
+	}
 	initrd, err := im.initrd(j)
 	if err != nil {
 		return Result{}, err
@@ -139,12 +161,16 @@ func (im *Image) runOne(ctx context.Context, qemu string, j Job) (Result, error)
 	console := &consoleTail{copy: j.Console}
 	g, err := startGuest(ctx, qemu, machine{
 		accel: j.Accel, cpus: j.CPUs, memory: j.MemoryMiB,
-		kernel: im.boot, initrd: initrd, console: console,
+		kernel: im.boot, initrd: initrd, console: console, link: l,
 	})
 	if err != nil {
 		return Result{}, err
 	}
 	defer g.stop()
+	if l != nil {
+		// Only QEMU may hold them, or the peer never sees its end.
+		l.close()
+	}
 
 	s := newJobSession(j)
 	defer s.files.abort()
@@ -172,7 +198,8 @@ func (im *Image) runOne(ctx context.Context, qemu string, j Job) (Result, error)
 		case <-time.After(2 * time.Second):
 		}
 	}
-	started := s.started
+	ready, started := s.ready, s.started
+	var mayStart <-chan struct{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -183,9 +210,22 @@ func (im *Image) runOne(ctx context.Context, qemu string, j Job) (Result, error)
 			r, err := fail("the guest did not get ready in %v under %s", j.BootTimeout, j.Accel)
 			await()
 			return r, err
+		case <-ready:
+			ready = nil
+			if l == nil {
+				return fail("the guest waits for a start as if it were one of a pair")
+			}
+			close(l.node.ready)
+			mayStart = l.node.start
+		case <-mayStart:
+			mayStart = nil
+			_ = port.send(frameGo, nil)
 		case <-started:
 			boot.Stop()
 			started = nil
+			if j.Stdin != nil {
+				go s.sendInput(port)
+			}
 		case sig := <-j.Signals:
 			// A guest that is about to end no longer reads.
 			if n, ok := sig.(syscall.Signal); ok {

@@ -19,6 +19,7 @@ import (
 type frameKind byte
 
 const (
+	frameReady    frameKind = 'R' // guest of a pair: set up, waits for frameGo
 	frameHello    frameKind = 'H' // guest: the job is about to start
 	frameStdout   frameKind = '1' // guest: output
 	frameStderr   frameKind = '2'
@@ -26,6 +27,8 @@ const (
 	frameData     frameKind = 'D' // guest: part of that file
 	frameFail     frameKind = 'E' // guest: the set-up failed, a text; the last frame
 	frameExit     frameKind = 'X' // guest: the job ended (exitFrame); the last frame
+	frameGo       frameKind = 'G' // host: a guest of a pair may start its job
+	frameStdin    frameKind = 'I' // host: input for the job; none is its end
 	frameSignal   frameKind = 'S' // host: one byte, a signal for the job
 	maxFrame                = 1 << 20
 	frameHeadSize           = 5
@@ -120,6 +123,7 @@ func (f *frameWriter) sendJSON(kind frameKind, v any) error {
 
 // events is what a guest's frames call, in their order.
 type events interface {
+	isReady() error
 	hello() error
 	output(kind frameKind, p []byte) error
 	file(fileFrame) error
@@ -142,6 +146,8 @@ func readGuest(r io.Reader, ev events) (outcome, error) {
 			return outcome{}, err
 		}
 		switch kind {
+		case frameReady:
+			err = ev.isReady()
 		case frameHello:
 			err = ev.hello()
 		case frameStdout, frameStderr:

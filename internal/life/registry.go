@@ -31,11 +31,12 @@ var registry = struct {
 	open map[uint64]*entry
 }{open: map[uint64]*entry{}}
 
-// callers returns the stack of whoever called Enter's caller.
+// callers returns the stack of whoever called Enter's caller. There may be very
+// many objects, so it keeps no more than there is.
 func callers() []uintptr {
 	const skip, most = 4, 32
-	pcs := make([]uintptr, most)
-	return pcs[:runtime.Callers(skip, pcs)]
+	var pcs [most]uintptr
+	return slices.Clone(pcs[:runtime.Callers(skip, pcs[:])])
 }
 
 func (e *entry) enter() {
@@ -87,13 +88,22 @@ func (e *entry) busy() error {
 
 // Info describes an open object.
 type Info struct {
+	// ID tells objects apart: no two of a process have the same.
+	ID   uint64
 	Name string
+	// Root is the name of the object that everything above it hangs on: the
+	// device.
+	Root string
 	// Stack is where the object was made, a line a frame.
 	Stack string
 }
 
 func (e *entry) info() Info {
-	return Info{Name: e.name, Stack: stackText(e.stack)}
+	root := e
+	for len(root.parents) > 0 {
+		root = root.parents[0]
+	}
+	return Info{ID: e.id, Name: e.name, Root: root.name, Stack: stackText(e.stack)}
 }
 
 func stackText(pcs []uintptr) string {

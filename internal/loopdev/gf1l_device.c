@@ -65,6 +65,39 @@ static int query_port(struct gf1_context *context, uint8_t port, struct gf1_port
 	return 0;
 }
 
+/* The entries in use of all ports, as many as fit; or a negative errno. */
+static ssize_t query_gid_table(struct gf1_context *context, struct gf1_gid_entry *entries, size_t max, uint32_t flags,
+			       size_t size)
+{
+	struct gf1l_ctx *ctx = gf1l_ctx_of(context);
+	const struct gf1l_dev *dev = ctx->dev;
+	struct gf1_gid_entry entry = { 0 };
+	size_t n = 0;
+	int port, i;
+
+	if (gf1l_is_removed(ctx))
+		return -EIO;
+	if (flags != 0 || size < sizeof(entry))
+		return -EINVAL;
+	for (port = 1; port <= dev->num_ports; port++) {
+		for (i = 0; i < GF1L_GIDS; i++) {
+			const struct gf1l_gid *gid = &dev->ports[port].gids[i];
+
+			if (gid->type == GID_UNUSED)
+				continue;
+			if (n == max)
+				return -EINVAL;
+			entry.gid = gid->gid;
+			entry.gid_index = (uint32_t)i;
+			entry.port_num = (uint32_t)port;
+			entry.gid_type = (uint32_t)(gid->type - GID_IB);
+			memcpy((uint8_t *)entries + n * size, &entry, sizeof(entry));
+			n++;
+		}
+	}
+	return (ssize_t)n;
+}
+
 static struct gf1_pd *alloc_pd(struct gf1_context *context)
 {
 	struct gf1l_pd *pd = gf1l_make(gf1l_ctx_of(context), sizeof(*pd));
@@ -89,6 +122,7 @@ const struct gf1_verbs gf1l_verbs = {
 	.close_device = gf1l_close_device,
 	.query_device = query_device,
 	.query_port = query_port,
+	._query_gid_table = query_gid_table,
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,
 	.reg_mr = gf1l_reg_mr,

@@ -65,30 +65,29 @@ type endOptions struct {
 
 // end is a queue pair with what it needs, on a device of its own or a shared one.
 type end struct {
-	t        testing.TB
-	device   string
-	ctx      cverbs.Context
-	pd       cverbs.PD
-	channel  cverbs.Channel
-	send     cverbs.CQ
-	recv     cverbs.CQ
-	qp       cverbs.QP
-	kind     int32
-	port     uint8
-	access   uint32
-	caps     cverbs.QPCap
-	sq, rq   *cverbs.Queue
-	sqTail   uint32 // sequence numbers of the next requests
-	rqTail   uint32
-	srq      *sharedQueue
-	mem      []byte
-	mr       cverbs.MR
-	lkey     uint32
-	rkey     uint32
-	wrs      unsafe.Pointer
-	handles  []cverbs.AH
-	gone     bool
-	detached bool
+	t       testing.TB
+	device  string
+	ctx     cverbs.Context
+	pd      cverbs.PD
+	channel cverbs.Channel
+	send    cverbs.CQ
+	recv    cverbs.CQ
+	qp      cverbs.QP
+	kind    int32
+	port    uint8
+	access  uint32
+	caps    cverbs.QPCap
+	sq, rq  *cverbs.Queue
+	sqTail  uint32 // sequence numbers of the next requests
+	rqTail  uint32
+	srq     *sharedQueue
+	mem     []byte
+	mr      cverbs.MR
+	lkey    uint32
+	rkey    uint32
+	wrs     unsafe.Pointer
+	handles []cverbs.AH
+	gone    bool
 }
 
 const allAccess = cverbs.IBV_ACCESS_LOCAL_WRITE | cverbs.IBV_ACCESS_REMOTE_WRITE |

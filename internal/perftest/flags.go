@@ -54,8 +54,8 @@ func ParseArgs(tool Tool, args []string) (Config, error) {
 // Usage returns the help text of tool.
 func Usage(tool Tool) string {
 	return fmt.Sprintf("%s\n\nUsage:\n  %[2]s [flags]         start a server and wait for one client\n"+
-		"  %[2]s [flags] HOST    connect to the server at HOST\n\nFlags:\n%[3]s",
-		tool.Summary, tool.Name, newParser(tool).set.FlagUsages())
+		"  %[2]s [flags] HOST    connect to the server at HOST\n\nFlags:\n%[3]s\n",
+		tool.Summary, tool.Name, strings.TrimRight(newParser(tool).set.FlagUsages(), "\n"))
 }
 
 type parser struct {
@@ -86,7 +86,7 @@ func newParser(tool Tool) *parser {
 	set.StringVarP(&c.Device, "ib-dev", "d", "", "RDMA `device` (default the first)")
 	number(&c.IBPort, "ib-port", "i", 1, maxIBPort, "`port` of the device")
 	number(&p.gidIndex, "gid-index", "x", 0, maxGIDIndex, "`index` of the local GID (default: chosen; none on InfiniBand)")
-	number(&p.mtu, "mtu", "m", 0, 1<<16, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default the port's)")
+	number(&p.mtu, "mtu", "m", 0, 1<<16, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default the port's; never above it)")
 	number(&c.Port, "port", "p", 1, 65535, "TCP `port` of the control connection")
 	set.VarP((*size)(&c.Size), "size", "s", "message size in `bytes`; a K or M at the end means KiB or MiB")
 	toggle(&c.All, "all", "a", "run the sizes 2, 4, ... 8388608")

@@ -29,6 +29,8 @@ type Document struct {
 	Kernel string `json:"kernel,omitempty"`
 	// Provider names the driver that moved the data.
 	Provider string `json:"provider,omitempty"`
+	// Library is the file of libibverbs in use; its name ends in the release.
+	Library string `json:"library,omitempty"`
 
 	Device     DocumentDevice     `json:"device"`
 	Parameters DocumentParameters `json:"parameters"`

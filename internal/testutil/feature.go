@@ -59,18 +59,34 @@ type kernelLimits struct {
 // ask those on real devices.
 func RequireKernelFeature(t testing.TB, feature Feature) {
 	t.Helper()
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		Skip(t, fmt.Sprintf("needs to know the kernel's release: %v", err))
-		return
+	if release := kernelRelease(t); !has(t, release, feature) {
+		t.Skipf("rdma_rxe of kernel %s cannot: %s", release, feature)
 	}
-	lacks, err := kernelLacks(string(release), feature)
+}
+
+// KernelHas reports whether the running kernel has the feature, for tests that
+// have something to check in either case.
+func KernelHas(t testing.TB, feature Feature) bool {
+	t.Helper()
+	return has(t, kernelRelease(t), feature)
+}
+
+func has(t testing.TB, release string, feature Feature) bool {
+	t.Helper()
+	lacks, err := kernelLacks(release, feature)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
-	if lacks {
-		t.Skipf("rdma_rxe of kernel %s cannot: %s", strings.TrimSpace(string(release)), feature)
+	return !lacks
+}
+
+func kernelRelease(t testing.TB) string {
+	t.Helper()
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		Skip(t, fmt.Sprintf("needs to know the kernel's release: %v", err))
 	}
+	return strings.TrimSpace(string(release))
 }
 
 // kernelLacks looks a feature up for a release such as "6.1.0-57-amd64".

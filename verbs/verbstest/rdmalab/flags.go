@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 const (
 	verbRun    = "run"
+	verbPair   = "pair"
 	verbList   = "list"
 	verbFetch  = "fetch"
 	verbDoctor = "doctor"
@@ -25,6 +27,8 @@ const (
 const usage = `Usage:
   rdmalab [flags] [--] program [args]   run a program in a guest
   rdmalab [flags] --script FILE [args]  run a shell script in a guest
+  rdmalab pair [flags] -- program [args] -- program [args]
+                                        run two programs in two guests with a cable between them
   rdmalab list                          kernels known and cached
   rdmalab fetch [--kernel K] [--userland U] [--refresh]
   rdmalab doctor                        what a run needs and whether it is here
@@ -39,14 +43,13 @@ var errHelp = errors.New("help was asked for")
 type options struct {
 	verb    string
 	cfg     lab.Config
-	job     lab.Job
+	job     lab.Job   // what all jobs have in common
+	jobs    []lab.Job // one, or two of a pair
 	timeout time.Duration
 	script  string
 	verbose bool
 	strict  bool
 	allow   *regexp.Regexp
-	program string
-	args    []string
 }
 
 func parse(args []string) (*options, error) {
@@ -90,7 +93,7 @@ func parse(args []string) (*options, error) {
 	rest := f.Args()
 	if len(rest) > 0 && f.ArgsLenAtDash() < 0 && o.script == "" {
 		switch rest[0] {
-		case verbList, verbFetch, verbDoctor:
+		case verbPair, verbList, verbFetch, verbDoctor:
 			o.verb = rest[0]
 			if err := f.Parse(rest[1:]); err != nil {
 				if errors.Is(err, pflag.ErrHelp) {
@@ -98,19 +101,20 @@ func parse(args []string) (*options, error) {
 				}
 				return nil, err
 			}
-			if f.NArg() > 0 {
-				return nil, fmt.Errorf("%s takes no argument %q", o.verb, f.Arg(0))
+			rest = f.Args()
+			if o.verb != verbPair && len(rest) > 0 {
+				return nil, fmt.Errorf("%s takes no argument %q", o.verb, rest[0])
 			}
-			rest = nil
 		}
 	}
 	o.cfg.Log = func(line string) { fmt.Fprintln(os.Stderr, "rdmalab:", line) }
-	if o.verb != verbRun {
+	if o.verb != verbRun && o.verb != verbPair {
 		return o, nil
 	}
-	if o.script == "" && len(rest) == 0 {
+	programs, err := o.programs(rest)
+	if err != nil {
 		f.Usage()
-		return nil, errors.New("no program to run")
+		return nil, err
 	}
 	if o.timeout <= 0 || o.job.BootTimeout <= 0 {
 		return nil, errors.New("time-outs must be positive")
@@ -125,14 +129,41 @@ func parse(args []string) (*options, error) {
 			return nil, fmt.Errorf("--allow-skip: %w", err)
 		}
 	}
-	o.args = rest
-	if o.script == "" {
-		o.program, o.args = rest[0], rest[1:]
-	}
 	if !f.Changed("strict") {
-		o.strict = o.script == "" && lab.IsGoTest(o.program, o.args)
+		for _, p := range programs {
+			o.strict = o.strict || o.script == "" && lab.IsGoTest(p[0], p[1:])
+		}
 	}
-	return o, o.fillJob(*in, *out, *env, *dir)
+	if err := o.fillJob(*in, *out, *env, *dir); err != nil {
+		return nil, err
+	}
+	for _, p := range programs {
+		o.jobs = append(o.jobs, o.jobOf(p))
+	}
+	return o, nil
+}
+
+// programs splits the rest of the command line into a program with its
+// arguments for each guest. A script's place is taken by "sh" and its path.
+func (o *options) programs(rest []string) ([][]string, error) {
+	if o.script != "" {
+		if o.verb == verbPair {
+			return nil, errors.New("a pair takes no --script: write -- sh FILE -- sh FILE, with --in FILE")
+		}
+		abs, err := filepath.Abs(o.script)
+		return [][]string{append([]string{"sh", abs}, rest...)}, err
+	}
+	if o.verb == verbRun {
+		if len(rest) == 0 {
+			return nil, errors.New("no program to run")
+		}
+		return [][]string{rest}, nil
+	}
+	at := slices.Index(rest, "--")
+	if at < 1 || at == len(rest)-1 {
+		return nil, errors.New("a pair needs two programs: rdmalab pair -- A [args] -- B [args]")
+	}
+	return [][]string{rest[:at], rest[at+1:]}, nil
 }
 
 func envOr(name, def string) string {
@@ -142,7 +173,7 @@ func envOr(name, def string) string {
 	return def
 }
 
-// fillJob turns the flags' texts into the job.
+// fillJob turns the flags' texts into what all jobs have in common.
 func (o *options) fillJob(in, out, env []string, dir string) error {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -166,23 +197,32 @@ func (o *options) fillJob(in, out, env []string, dir string) error {
 		}
 		o.job.Out = append(o.job.Out, lab.Mapping{Host: host, Guest: guest})
 	}
-	o.job.Env = environment(os.Environ(), env)
-	o.job.Path, o.job.Args = o.program, o.args
 	if o.script != "" {
 		abs, err := filepath.Abs(o.script)
 		if err != nil {
 			return err
 		}
 		o.job.In = append(o.job.In, lab.Mapping{Host: abs, Guest: abs})
-		o.job.Path, o.job.Args = "sh", append([]string{abs}, o.args...)
 	}
-	if o.script == "" && lab.IsGoTest(o.program, o.args) {
-		o.job.In, o.job.Out = goTestFiles(o.job, cwd)
-	}
-	if o.strict {
-		o.job.Args = lab.VerboseTest(o.job.Args)
-	}
+	o.job.Env = environment(os.Environ(), env)
 	return nil
+}
+
+// jobOf is the common job with a program.
+func (o *options) jobOf(program []string) lab.Job {
+	j := o.job
+	j.Path, j.Args = program[0], program[1:]
+	if o.script == "" && lab.IsGoTest(j.Path, j.Args) {
+		// The go command starts programs in the folder that their files are in.
+		cwd, err := os.Getwd()
+		if err == nil {
+			j.In, j.Out = goTestFiles(j, cwd)
+		}
+		if o.strict {
+			j.Args = lab.VerboseTest(j.Args)
+		}
+	}
+	return j
 }
 
 // mapping splits "from:to"; a side without a colon stands for both.

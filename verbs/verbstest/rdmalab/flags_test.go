@@ -14,23 +14,31 @@ func TestParse(t *testing.T) {
 	o, err := parse([]string{"--kernel", "6.12", "/b/verbs.test", "-test.run=X", "--kernel", "own"})
 	require.NoError(t, err)
 	assert.Equal(t, "6.12", o.cfg.Kernel)
-	assert.Equal(t, "/b/verbs.test", o.job.Path)
-	assert.Equal(t, []string{"-test.v=true", "-test.run=X", "--kernel", "own"}, o.job.Args)
+	require.Len(t, o.jobs, 1)
+	assert.Equal(t, "/b/verbs.test", o.jobs[0].Path)
+	assert.Equal(t, []string{"-test.v=true", "-test.run=X", "--kernel", "own"}, o.jobs[0].Args)
 	assert.True(t, o.strict)
 
 	o, err = parse([]string{"--strict=false", "--env", "A=b", "--out", "/g/x:h", "--", "list"})
 	require.NoError(t, err)
 	assert.Equal(t, verbRun, o.verb)
-	assert.Equal(t, "list", o.job.Path)
-	assert.Contains(t, o.job.Env, "A=b")
-	assert.Equal(t, []lab.Mapping{{Host: "h", Guest: "/g/x"}}, o.job.Out)
+	assert.Equal(t, "list", o.jobs[0].Path)
+	assert.Contains(t, o.jobs[0].Env, "A=b")
+	assert.Equal(t, []lab.Mapping{{Host: "h", Guest: "/g/x"}}, o.jobs[0].Out)
 
 	o, err = parse([]string{"--script", "steps.sh", "arg"})
 	require.NoError(t, err)
 	abs, err := filepath.Abs("steps.sh")
 	require.NoError(t, err)
-	assert.Equal(t, "sh", o.job.Path)
-	assert.Equal(t, []string{abs, "arg"}, o.job.Args)
+	assert.Equal(t, "sh", o.jobs[0].Path)
+	assert.Equal(t, []string{abs, "arg"}, o.jobs[0].Args)
+
+	o, err = parse([]string{"pair", "--kernel", "6.12", "--", "a", "-x", "--", "b.test", "--", "y"})
+	require.NoError(t, err)
+	assert.Equal(t, "6.12", o.cfg.Kernel)
+	require.Len(t, o.jobs, 2)
+	assert.Equal(t, []string{"a", "-x"}, append([]string{o.jobs[0].Path}, o.jobs[0].Args...))
+	assert.Equal(t, []string{"b.test", "-test.v=true", "--", "y"}, append([]string{o.jobs[1].Path}, o.jobs[1].Args...))
 
 	o, err = parse([]string{"fetch", "--kernel", "7.3"})
 	require.NoError(t, err)
@@ -42,6 +50,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"--nosuch", "x"}, {"--timeout", "-1s", "x"}, {"--device-mode", "999", "x"}, {"--in", ":", "x"},
 		{"--allow-skip", "(", "x"}, {"list", "extra"},
+		{"pair", "--", "a"}, {"pair", "--", "a", "--"}, {"pair", "--script", "s", "--", "a", "--", "b"},
 	} {
 		_, err := parse(args)
 		assert.Error(t, err, args)

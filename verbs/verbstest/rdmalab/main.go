@@ -5,6 +5,7 @@
 //	rdmalab --kernel 6.12 -- ./prog args
 //	rdmalab --userland trixie -- ib_write_bw -d rxe0
 //	rdmalab --script steps.sh
+//	rdmalab pair -- ./server -- ./client
 //
 // Its exit status is the job's own, or 124 after a time-out, 125 when the lab
 // itself failed, 130 after an interrupt.
@@ -57,7 +58,7 @@ func run(args []string) int {
 		limited, cancel := context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 		var code int
-		code, err = runJob(limited, o)
+		code, err = runJobs(limited, o)
 		if err == nil {
 			return code
 		}

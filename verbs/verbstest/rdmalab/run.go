@@ -1,83 +1,53 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/gofabric/gofabric/internal/lab"
 )
 
-// runJob runs the job and returns its exit status.
-func runJob(ctx context.Context, o *options) (int, error) {
+// runJobs runs one job, or the two of a pair, and returns the exit status: of
+// a pair, the first that is not 0.
+func runJobs(ctx context.Context, o *options) (int, error) {
 	image, err := lab.Ensure(ctx, o.cfg)
 	if err != nil {
 		return 0, err
 	}
-	job := o.job
-	skips := &lab.SkipWatch{}
-	job.Stdout, job.Stderr = os.Stdout, os.Stderr
-	if o.strict {
-		job.Stdout = io.MultiWriter(os.Stdout, skips)
-	}
-	if sameFile(os.Stdout, os.Stderr) {
-		job.Stderr = job.Stdout
-	}
-	if o.verbose {
-		job.Console = os.Stderr
-	}
+	outputs := newOutputs(o)
 	// The go command asks a test that takes too long for its goroutines.
-	quit := make(chan os.Signal, 1)
-	signal.Notify(quit, syscall.SIGQUIT)
-	defer signal.Stop(quit)
-	job.Signals = quit
-
-	result, err := image.Run(ctx, job)
-	if err != nil {
-		return 0, err
+	for i := range o.jobs {
+		quit := make(chan os.Signal, 1)
+		signal.Notify(quit, syscall.SIGQUIT)
+		defer signal.Stop(quit)
+		o.jobs[i].Signals = quit
+		outputs[i].attach(&o.jobs[i])
 	}
-	if result.Signal != 0 {
-		fmt.Fprintf(os.Stderr, "rdmalab: the program was killed by signal %d (%v)\n", result.Signal, syscall.Signal(result.Signal))
+	results := make([]lab.Result, len(o.jobs))
+	if o.verb == verbPair {
+		results[0], results[1], err = image.RunPair(ctx, o.jobs[0], o.jobs[1])
+	} else {
+		results[0], err = image.Run(ctx, o.jobs[0])
 	}
-	if o.verbose {
-		fmt.Fprintf(os.Stderr, "rdmalab: kernel %s, %s: ready after %v, job took %v\n",
-			image.Kernel(), result.Accel, result.Boot.Round(time.Millisecond), result.Job.Round(time.Millisecond))
-	}
-	skips.Close()
-	if bad := o.refused(skips.Skipped); len(bad) > 0 {
-		fmt.Fprintf(os.Stderr, "rdmalab: skipped tests are failures here (--strict): %s\n", strings.Join(bad, ", "))
-		if result.ExitCode == 0 {
-			return 1, nil
+	code := 0
+	for i, out := range outputs {
+		out.close()
+		if err == nil {
+			code = cmp.Or(code, out.judge(results[i]))
 		}
 	}
-	return result.ExitCode, nil
-}
-
-// refused returns the skipped tests that were not allowed to be.
-func (o *options) refused(skipped []string) []string {
-	var bad []string
-	for _, name := range skipped {
-		if o.allow == nil || !o.allow.MatchString(name) {
-			bad = append(bad, name)
+	if o.verbose && err == nil {
+		for i, r := range results {
+			fmt.Fprintf(os.Stderr, "rdmalab: %skernel %s, %s: ready after %v, job took %v\n",
+				outputs[i].label, image.Kernel(), r.Accel, r.Boot.Round(time.Millisecond), r.Job.Round(time.Millisecond))
 		}
 	}
-	return bad
-}
-
-// sameFile says whether both streams end in one place, where their order
-// matters.
-func sameFile(a, b *os.File) bool {
-	x, err := a.Stat()
-	if err != nil {
-		return false
-	}
-	y, err := b.Stat()
-	return err == nil && os.SameFile(x, y)
+	return code, err
 }
 
 func list(o *options) error {

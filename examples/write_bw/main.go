@@ -1,0 +1,20 @@
+// Command write_bw measures the bandwidth of RDMA writes between two machines.
+// It has the flags, the output and the protocol of the C tool ib_write_bw of
+// perftest 4.5, so that either side of a run may be the C tool:
+//
+//	write_bw -d mlx5_0              # on one machine: the server
+//	write_bw -d mlx5_0 SERVER       # on the other: the client, which sends
+//
+// write_bw -h lists the flags. An error is one line on standard error and exit
+// status 1; after Ctrl-C everything is closed and the status is 130.
+package main
+
+import (
+	"os"
+
+	"github.com/gofabric/gofabric/internal/perftest"
+)
+
+func main() {
+	os.Exit(perftest.Main(perftest.WriteBW, os.Args[1:], os.Stdout, os.Stderr))
+}

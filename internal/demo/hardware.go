@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gofabric/gofabric/verbs"
+)
+
+// listHardware says what this machine has of its own.
+func listHardware(w io.Writer) error {
+	found, err := verbs.Devices()
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		fmt.Fprintln(w, "RDMA devices of this machine: none.")
+	}
+	for _, d := range found {
+		for _, p := range d.Ports {
+			fmt.Fprintf(w, "RDMA device of this machine: %s port %d, %v, %v, %v.\n", d.Name, p.Number, p.State, p.LinkLayer, p.Rate)
+		}
+	}
+	gpus := nvidiaGPUs("/proc/driver/nvidia/gpus")
+	if len(gpus) == 0 {
+		fmt.Fprintln(w, "NVIDIA GPUs of this machine: none.")
+	}
+	for _, model := range gpus {
+		fmt.Fprintf(w, "GPU of this machine: %s.\n", model)
+	}
+	return nil
+}
+
+// nvidiaGPUs lists the models that the driver shows below dir.
+func nvidiaGPUs(dir string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, "*", "information"))
+	if err != nil {
+		return nil
+	}
+	var models []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if model, ok := strings.CutPrefix(line, "Model:"); ok {
+				models = append(models, strings.TrimSpace(model))
+			}
+		}
+	}
+	return models
+}
