@@ -142,6 +142,9 @@ func (a *asyncReader) deliver(ev Event) {
 			ev.QP.happened.lastReceive.Store(true)
 		}
 	}
+	if ev.CQ != nil {
+		ev.CQ.overflown.Store(true)
+	}
 	logAt(ev.Type.level(), "asynchronous event", []any{"device", a.dev.name, "event", ev})
 	a.mu.Lock()
 	defer a.mu.Unlock()

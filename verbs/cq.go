@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -46,6 +47,8 @@ type CQ struct {
 	// stash holds completions that closing a queue pair took off the queue.
 	// They are the next to be polled.
 	stash stash
+
+	overflown atomic.Bool // it lost completions
 
 	sizeMu sync.Mutex
 	counts cqCounts

@@ -11,7 +11,8 @@ var logger atomic.Pointer[slog.Logger]
 // SetLogger has the package log what happens on the control path: objects made
 // and destroyed and changes of state at level Debug, ports that come and go at
 // Info, and at Warn what went wrong without a call that could say so. The data
-// path logs nothing. nil, as at the start, logs nothing at all. It is safe for
+// path logs nothing. The logger's handler must not call back into this package:
+// locks may be held. nil, as at the start, logs nothing at all. It is safe for
 // concurrent use.
 func SetLogger(l *slog.Logger) { logger.Store(l) }
 

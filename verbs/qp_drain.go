@@ -47,13 +47,17 @@ func (qp *QP) drainOwn(end time.Time) {
 		if qp.opts.RecvCQ != qp.opts.SendCQ {
 			qp.opts.RecvCQ.drain()
 		}
-		if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
+		if qp.send.drained() && qp.recv.drained() {
 			return
 		}
 	}
 	logWarn("the device did not flush a QP in time", "device", qp.pd.dev.name, "qpn", qp.num,
 		"sends", qp.send.outstanding(), "receives", qp.recv.outstanding())
 }
+
+// drained reports whether every request has completed, or cannot be seen to: a
+// CQ that overflowed has lost completions for good.
+func (q *queue) drained() bool { return q.outstanding() == 0 || q.cq.overflown.Load() }
 
 // takesShared reports whether the queue pair may have taken receives of an SRQ.
 func (qp *QP) takesShared() bool {
