@@ -36,6 +36,7 @@ type cqEvents struct {
 	cq      cverbs.CQ
 	wake    chan struct{} // holds one token
 	armed   atomic.Bool   // an event was asked for and has not come
+	taken   atomic.Uint64 // events, in all
 
 	// Guarded by channel.mu.
 	unacked int  // events taken off the channel, not acknowledged yet
@@ -140,6 +141,7 @@ func (ec *eventChannel) dispatch(cq cverbs.CQ) {
 		return
 	}
 	e.unacked++
+	e.taken.Add(1)
 	if e.closing || e.unacked >= ackBatch {
 		e.ack()
 	}
@@ -169,7 +171,10 @@ func (ec *eventChannel) remove(e *cqEvents) error {
 		e.closing = false
 		return err
 	}
-	delete(ec.cqs, e.cq)
+	// Another CQ may be at the same address by now.
+	if ec.cqs[e.cq] == e {
+		delete(ec.cqs, e.cq)
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -11,7 +12,8 @@ const None = -1
 // InfiniteRNRRetry lets a sender wait for ever for the peer to post receives.
 const InfiniteRNRRetry = 7
 
-// ConnectOptions are the options of a connection.
+// ConnectOptions are the options of a connection. An unreliable one (UC) has no
+// use for Timeout, Retries, RNRRetries, MinRNRTimer and MaxReads.
 type ConnectOptions struct {
 	// MTU limits the path MTU; zero is the smaller of both ports' active MTUs.
 	MTU MTU
@@ -84,8 +86,8 @@ func (o ConnectOptions) withDefaults(own, peer Endpoint, maxInit int) (ConnectOp
 	return o, nil
 }
 
-// Connect brings the queue pair to RTS, through the states that it has not been
-// in, connected to peer. Both ends must do so; the order does not matter, but
+// Connect brings a queue pair of type RC or UC to RTS, through the states that
+// it has not been in, connected to peer. Both ends must do so; the order does not matter, but
 // what is sent before the other end has finished is retried.
 //
 // The kernel may resolve the peer's address on the way, for a few seconds in
@@ -118,7 +120,11 @@ func (qp *QP) connect(peer Endpoint, opts ConnectOptions) error {
 	if err := qp.RTR(peer, opts); err != nil {
 		return err
 	}
-	return qp.RTS(peer, opts)
+	if err := qp.RTS(peer, opts); err != nil {
+		return err
+	}
+	logDebug("QP connected", "device", qp.pd.dev.name, "qpn", qp.num, "peer", peer)
+	return nil
 }
 
 // RTR brings the queue pair from INIT to RTR: it receives what peer sends.
@@ -128,6 +134,10 @@ func (qp *QP) RTR(peer Endpoint, opts ConnectOptions) error {
 	if err != nil {
 		return qp.err("connect QP", err)
 	}
+	mask := AttrState | AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN
+	if qp.opts.Type == RC {
+		mask |= AttrMaxDestReads | AttrMinRNRTimer
+	}
 	return qp.Modify(QPAttr{
 		State:        StateRTR,
 		AV:           qp.route(peer, opts),
@@ -136,7 +146,7 @@ func (qp *QP) RTR(peer Endpoint, opts ConnectOptions) error {
 		RQPSN:        peer.PSN,
 		MaxDestReads: own.MaxReads,
 		MinRNRTimer:  uint8(opts.MinRNRTimer),
-	}, AttrState|AttrAV|AttrPathMTU|AttrDestQPN|AttrRQPSN|AttrMaxDestReads|AttrMinRNRTimer)
+	}, mask)
 }
 
 // RTS brings the queue pair from RTR to RTS: it sends to peer. Connect is the
@@ -146,6 +156,10 @@ func (qp *QP) RTS(peer Endpoint, opts ConnectOptions) error {
 	if err != nil {
 		return qp.err("connect QP", err)
 	}
+	mask := AttrState | AttrSQPSN
+	if qp.opts.Type == RC {
+		mask |= AttrTimeout | AttrRetryCount | AttrRNRRetry | AttrMaxReads
+	}
 	return qp.Modify(QPAttr{
 		State:      StateRTS,
 		SQPSN:      own.PSN,
@@ -153,10 +167,13 @@ func (qp *QP) RTS(peer Endpoint, opts ConnectOptions) error {
 		RetryCount: uint8(opts.Retries),
 		RNRRetry:   uint8(opts.RNRRetries),
 		MaxReads:   uint8(opts.MaxReads),
-	}, AttrState|AttrSQPSN|AttrTimeout|AttrRetryCount|AttrRNRRetry|AttrMaxReads)
+	}, mask)
 }
 
 func (qp *QP) connection(peer Endpoint, opts ConnectOptions) (Endpoint, ConnectOptions, error) {
+	if qp.opts.Type == UD {
+		return Endpoint{}, opts, errors.New("a queue pair of type UD has no peer: use Activate and SendTo")
+	}
 	if err := peer.check(); err != nil {
 		return Endpoint{}, opts, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -46,6 +47,11 @@ type CQ struct {
 	// stash holds completions that closing a queue pair took off the queue.
 	// They are the next to be polled.
 	stash stash
+
+	overflown atomic.Bool // it lost completions
+
+	sizeMu sync.Mutex
+	counts cqCounts
 }
 
 // CreateCQ makes a completion queue.
@@ -80,7 +86,9 @@ func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 	if ch != nil {
 		cq.events = ch.add(cq.cq)
 	}
+	d.async.cqs.add(cq.cq, cq)
 	life.Enter(&cq.obj, cq, fmt.Sprintf("CQ of %d", cq.cq.Size()), &d.obj)
+	logDebug("CQ created", "device", d.name, "depth", cq.cq.Size(), "events", opts.Events)
 	return cq, nil
 }
 
@@ -100,6 +108,8 @@ func (cq *CQ) Depth() int {
 		return 0
 	}
 	defer cq.obj.Done()
+	cq.sizeMu.Lock()
+	defer cq.sizeMu.Unlock()
 	return cq.cq.Size()
 }
 
@@ -122,9 +132,11 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 		return 0, nil
 	}
 	if n := cq.stash.take(dst); n > 0 {
+		cq.counts.polled(n)
 		return n, nil
 	}
 	n, err := cq.cq.Poll(&dst[0].wc, len(dst))
+	cq.counts.polled(n)
 	if err != nil {
 		return 0, cq.err("poll CQ", err)
 	}
@@ -150,9 +162,11 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 	}
 	for {
 		if n := cq.stash.take(dst); n > 0 {
+			cq.counts.polled(n)
 			return n, nil
 		}
 		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
+		cq.counts.polled(n)
 		if err != nil {
 			return 0, cq.err("poll CQ", err)
 		}
@@ -202,6 +216,7 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 				return n, cq.whyEIO(err)
 			}
 		}
+		cq.counts.waits.add(1)
 		select {
 		case <-cq.events.wake:
 		case <-cq.events.channel.dead:
@@ -227,7 +242,9 @@ func (cq *CQ) Close() error {
 		if err := cq.destroy(); err != nil {
 			return err
 		}
+		cq.dev.async.cqs.remove(cq.cq, cq)
 		cq.stash.close()
+		logDebug("CQ destroyed", "device", cq.dev.name)
 		return nil
 	})
 	if err != nil {

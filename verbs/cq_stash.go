@@ -12,7 +12,7 @@ type stash struct {
 	attention atomic.Bool // there is something below
 	mu        sync.Mutex
 	list      []Completion
-	dead      []remains
+	dead      []func()
 	closed    bool
 }
 
@@ -35,8 +35,8 @@ func (s *stash) take(dst []Completion) int {
 }
 
 func (s *stash) freeDead() {
-	for _, r := range s.dead {
-		r.free()
+	for _, free := range s.dead {
+		free()
 	}
 	s.dead = nil
 }
@@ -50,11 +50,11 @@ func (s *stash) put(list []Completion) {
 
 // bury frees what is left of a queue as soon as nobody is polling: a poller
 // that is inside C may have just found the record.
-func (cq *CQ) bury(r remains) {
+func (cq *CQ) bury(free func()) {
 	s := &cq.stash
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dead = append(s.dead, r)
+	s.dead = append(s.dead, free)
 	if s.closed {
 		s.freeDead()
 		return
@@ -71,17 +71,17 @@ func (s *stash) close() {
 }
 
 // drain moves what is on the queue to the stash, for a queue pair that is being
-// closed. It does nothing while another goroutine polls, which serves as well.
-func (cq *CQ) drain() {
+// closed. It answers false while another goroutine polls, which serves as well.
+func (cq *CQ) drain() bool {
 	if cq.side.enter() != nil {
-		return
+		return false
 	}
 	defer cq.side.exit()
 	var batch [32]Completion
 	for {
 		n, err := cq.cq.Poll(&batch[0].wc, len(batch))
 		if n == 0 || err != nil {
-			return
+			return true
 		}
 		cq.stash.put(batch[:n])
 	}

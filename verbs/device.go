@@ -23,6 +23,8 @@ type Device struct {
 
 	channelMu sync.Mutex
 	channel   *eventChannel // of the CQs with events; made at the first of them
+
+	async *asyncReader
 }
 
 // Open opens a device by its kernel name, such as "mlx5_0". Devices lists the
@@ -49,6 +51,10 @@ func Open(name string) (*Device, error) {
 		return nil, errors.Join(&OpError{Op: "query device", Device: name, Err: err}, ctx.Close())
 	}
 	d.attr = deviceAttr(&raw)
+	if d.async, err = d.readEvents(); err != nil {
+		return nil, errors.Join(&OpError{Op: "read asynchronous events", Device: name, Err: err}, ctx.Close())
+	}
+	logDebug("device opened", "device", name, "firmware", d.attr.Firmware)
 	life.Enter(&d.obj, d, "device "+name)
 	return d, nil
 }
@@ -163,7 +169,12 @@ func (d *Device) Close() error {
 		if err := d.closeChannel(); err != nil {
 			return err
 		}
-		return d.ctx.Close()
+		d.async.stop()
+		if err := d.ctx.Close(); err != nil {
+			return err
+		}
+		logDebug("device closed", "device", d.name)
+		return nil
 	})
 	if err != nil {
 		return d.err("close device", err)

@@ -21,10 +21,16 @@
 // A write (SendBatch.Write) or read (SendBatch.Read) needs nothing of the peer,
 // which does not notice it.
 //
+// A connected queue pair has one peer (RC, and UC without acknowledgements). One
+// of type UD sends datagrams to any (QP.Activate, QP.CreateAH, SendBatch.SendTo).
+// Queue pairs can take their receives from one shared queue (SRQ).
+//
 // # Who holds whom
 //
 //	Device ── PD ──┬── MR
-//	  │            └── QP ── uses a send CQ and a receive CQ
+//	  │            ├── AddressHandle
+//	  │            ├── SRQ
+//	  │            └── QP ── uses a send CQ and a receive CQ, and an SRQ or not
 //	  └── CQ
 //
 // What holds others cannot close before them: Close fails with ErrBusy and names
@@ -59,11 +65,17 @@
 // queue must have room for all requests in flight on its queue pairs: one that
 // overflows is lost.
 //
+// # Events
+//
+// What happens to a device, a port or an object outside its calls is told by
+// Device.Events. SetLogger has the control path logged, and the Stats methods of
+// QP, CQ, SRQ and Device count what this process did.
+//
 // # Concurrency
 //
 // Objects are safe for concurrent use, with two exceptions that keep the data
-// path free of locks: each side of a queue pair (SendBatch, RecvBatch) and the
-// polling of a completion queue (Poll, Spin, Wait) belong to one goroutine at a
+// path free of locks: each side of a queue pair (SendBatch, RecvBatch), the batch
+// of an SRQ, and the polling of a completion queue (Poll, Spin, Wait) belong to one goroutine at a
 // time. A second one gets ErrConcurrentUse and does no harm. Close waits for
 // calls that are inside, and wakes a Wait or Spin with ErrClosed.
 //

@@ -109,6 +109,7 @@ func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error
 	mr := &MR{pd: pd, mr: raw, buf: buf, access: access, free: free}
 	mr.lkey, mr.rkey = raw.Keys()
 	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", len(buf), mr.lkey), &pd.obj)
+	logDebug("memory registered", "device", pd.dev.name, "bytes", len(buf), "lkey", mr.lkey, "access", uint32(access))
 	return mr, nil
 }
 
@@ -165,6 +166,7 @@ func (mr *MR) Close() error {
 		if err := mr.mr.Dereg(); err != nil {
 			return err
 		}
+		logDebug("memory deregistered", "device", mr.pd.dev.name, "lkey", mr.lkey)
 		return mr.free()
 	})
 	if err != nil {

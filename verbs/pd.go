@@ -29,6 +29,7 @@ func (d *Device) AllocPD() (*PD, error) {
 	}
 	pd := &PD{dev: d, pd: raw}
 	life.Enter(&pd.obj, pd, "PD", &d.obj)
+	logDebug("PD allocated", "device", d.name)
 	return pd, nil
 }
 

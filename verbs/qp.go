@@ -12,14 +12,6 @@ import (
 	"github.com/gofabric/gofabric/internal/life"
 )
 
-// QPType is the transport service of a queue pair (enum ibv_qp_type).
-type QPType int32
-
-// Transport services.
-const (
-	RC QPType = cverbs.IBV_QPT_RC // reliable connection
-)
-
 // QPOptions are the options of a queue pair.
 type QPOptions struct {
 	// Type is the transport service; zero is RC.
@@ -27,6 +19,10 @@ type QPOptions struct {
 	// SendCQ and RecvCQ get the completions; both are needed, and may be the
 	// same queue.
 	SendCQ, RecvCQ *CQ
+	// SRQ is the shared receive queue that receives are taken from; nil gives
+	// the queue pair a receive queue of its own. With it, MaxRecv and
+	// MaxRecvSGE have no meaning, and SRQ.RecvBatch takes RecvBatch's place.
+	SRQ *SRQ
 	// MaxSend and MaxRecv are how many requests each queue holds; zero is 128.
 	MaxSend, MaxRecv int
 	// MaxSendSGE and MaxRecvSGE are how many pieces a request may have; zero
@@ -45,6 +41,9 @@ type QPOptions struct {
 	// memory region allows; zero allows everything that the device can do.
 	// AccessLocalWrite alone lets peers only send.
 	Access Access
+	// QKey is what datagrams to the queue pair must carry, on UD; zero is
+	// DefaultQKey. Values with the highest bit set need privileges.
+	QKey uint32
 }
 
 func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
@@ -63,10 +62,13 @@ func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
 		o.Type = RC
 	}
 	if o.Access == 0 {
-		o.Access = AccessLocalWrite | AccessRemoteWrite | AccessRemoteRead
-		if attr.AtomicCap != AtomicNone {
-			o.Access |= AccessRemoteAtomic
-		}
+		o.Access = o.Type.access(attr)
+	}
+	if o.QKey == 0 {
+		o.QKey = DefaultQKey
+	}
+	if o.SRQ != nil {
+		o.MaxRecv, o.MaxRecvSGE = 0, 0
 	}
 	return o
 }
@@ -75,18 +77,22 @@ func (o QPOptions) check(attr *DeviceAttr) error {
 	if o.SendCQ == nil || o.RecvCQ == nil {
 		return errors.New("SendCQ and RecvCQ are needed")
 	}
-	if o.Type != RC {
-		return fmt.Errorf("QP type %d: %w", o.Type, ErrNotSupported)
+	if transitions[o.Type] == nil {
+		return fmt.Errorf("%v: %w", o.Type, ErrNotSupported)
 	}
 	for _, l := range []struct {
 		name        string
 		value, most int
+		shared      bool // with an SRQ there is none of it
 	}{
-		{"MaxSend", o.MaxSend, attr.MaxQPWR},
-		{"MaxRecv", o.MaxRecv, attr.MaxQPWR},
-		{"MaxSendSGE", o.MaxSendSGE, attr.MaxSGE},
-		{"MaxRecvSGE", o.MaxRecvSGE, attr.MaxSGE},
+		{"MaxSend", o.MaxSend, attr.MaxQPWR, false},
+		{"MaxRecv", o.MaxRecv, attr.MaxQPWR, true},
+		{"MaxSendSGE", o.MaxSendSGE, attr.MaxSGE, false},
+		{"MaxRecvSGE", o.MaxRecvSGE, attr.MaxSGE, true},
 	} {
+		if l.shared && o.SRQ != nil {
+			continue
+		}
 		if l.value < 1 || l.value > l.most {
 			return fmt.Errorf("%s %d: the device allows 1 to %d", l.name, l.value, l.most)
 		}
@@ -111,10 +117,13 @@ type QP struct {
 	num  uint32
 	psn  uint32
 	port PortInfo // as it was at creation
+	mtu  MTU      // the port's, as it was at creation
 	gid  GIDChoice
 
 	modifyMu sync.Mutex
 	state    atomic.Int32 // the QPState that was asked for last
+	groups   groups
+	happened qpEvents
 
 	send SendBatch
 	recv RecvBatch
@@ -133,10 +142,14 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 		return nil, d.err("create QP", err)
 	}
 	qp := &QP{pd: pd, opts: opts, psn: rand.Uint32N(1 << 24)}
+	qp.happened.drained = make(chan struct{}, 1)
 	if err := qp.chooseAddress(); err != nil {
 		return nil, err
 	}
 	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj, &opts.RecvCQ.obj}
+	if opts.SRQ != nil {
+		parents = append(parents, &opts.SRQ.obj)
+	}
 	for _, p := range parents {
 		if err := p.Use(); err != nil {
 			return nil, d.err("create QP", err)
@@ -146,10 +159,15 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 	if opts.SendCQ.dev != d || opts.RecvCQ.dev != d {
 		return nil, d.err("create QP", errors.New("the CQs are of another device"))
 	}
+	if opts.SRQ != nil && opts.SRQ.pd.dev != d {
+		return nil, d.err("create QP", errors.New("the SRQ is of another device"))
+	}
 	if err := qp.create(); err != nil {
 		return nil, d.err("create QP", err)
 	}
+	d.async.qps.add(qp.qp, qp)
 	life.Enter(&qp.obj, qp, fmt.Sprintf("QP 0x%06x", qp.num), parents...)
+	logDebug("QP created", "device", d.name, "qpn", qp.num, "type", opts.Type)
 	return qp, nil
 }
 
@@ -157,6 +175,13 @@ func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
 	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
+	}
+	if qp.opts.Type == UD {
+		attr, err := d.Port(qp.opts.Port)
+		if err != nil {
+			return err
+		}
+		qp.mtu = attr.ActiveMTU
 	}
 	if qp.opts.GIDIndex != nil {
 		qp.gid, err = ChooseGIDIndex(qp.port, *qp.opts.GIDIndex)
@@ -181,7 +206,11 @@ func (qp *QP) create() (err error) {
 		MaxRecvSGE:    uint32(o.MaxRecvSGE),
 		MaxInlineData: uint32(o.MaxInline),
 	}
-	if qp.qp, err = qp.pd.pd.CreateQP(o.SendCQ.cq, o.RecvCQ.cq, int32(o.Type), &limits, false); err != nil {
+	var srq cverbs.SRQ
+	if o.SRQ != nil {
+		srq = o.SRQ.srq
+	}
+	if qp.qp, err = qp.pd.pd.CreateQPOn(srq, o.SendCQ.cq, o.RecvCQ.cq, int32(o.Type), &limits, false); err != nil {
 		return err
 	}
 	qp.num = qp.qp.Num()
@@ -192,6 +221,9 @@ func (qp *QP) create() (err error) {
 		qp.send.discard()
 		qp.recv.discard()
 		return errors.Join(err, qp.qp.Destroy())
+	}
+	if o.SRQ != nil {
+		o.SRQ.completesOn(o.RecvCQ)
 	}
 	return nil
 }
@@ -207,6 +239,9 @@ func (qp *QP) needState(least QPState) error {
 
 // Num returns the queue pair's number, 24 bits.
 func (qp *QP) Num() uint32 { return qp.num }
+
+// Type returns the queue pair's transport service.
+func (qp *QP) Type() QPType { return qp.opts.Type }
 
 // PD returns the protection domain that the queue pair belongs to.
 func (qp *QP) PD() *PD { return qp.pd }
@@ -229,13 +264,15 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	qp.modifyMu.Lock()
 	defer qp.modifyMu.Unlock()
 	from := QPState(qp.state.Load())
+	if mask&AttrCurState != 0 {
+		from = attr.CurState
+	}
 	to := from
 	if mask&AttrState != 0 {
 		to = attr.State
-		op := fmt.Sprintf("modify QP to %v", to)
-		if err := checkTransition(from, to, mask); err != nil {
-			return qp.err(op, err)
-		}
+	}
+	if err := checkTransition(qp.opts.Type, from, to, mask); err != nil {
+		return qp.err(fmt.Sprintf("modify QP to %v", to), err)
 	}
 	raw := attr.raw()
 	if err := qp.qp.Modify(&raw, uint32(mask)); err != nil {
@@ -245,6 +282,7 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 		}
 	}
 	qp.state.Store(int32(to))
+	logDebug("QP modified", "device", qp.pd.dev.name, "qpn", qp.num, "from", from, "to", to, "attributes", mask)
 	return nil
 }
 
@@ -283,12 +321,19 @@ func (qp *QP) State() (QPState, error) {
 
 // Init brings the queue pair from RESET to INIT: receives may be posted.
 func (qp *QP) Init() error {
+	mask := AttrState | AttrPKeyIndex | AttrPort
+	if qp.opts.Type == UD {
+		mask |= AttrQKey
+	} else {
+		mask |= AttrAccess
+	}
 	return qp.Modify(QPAttr{
 		State:     StateInit,
 		PKeyIndex: qp.opts.PKeyIndex,
 		Port:      uint8(qp.opts.Port),
 		Access:    qp.opts.Access,
-	}, AttrState|AttrPKeyIndex|AttrPort|AttrAccess)
+		QKey:      qp.opts.QKey,
+	}, mask)
 }
 
 // Err brings the queue pair to the error state: every request posted completes,
@@ -305,20 +350,23 @@ func (qp *QP) Reset() error {
 		}
 		defer side.exit()
 	}
+	if qp.takesShared() {
+		// The device would drop completions of shared receives with the rest.
+		if err := qp.Err(); err != nil {
+			return err
+		}
+		qp.drainShared(time.Now().Add(drainLimit))
+	}
 	if err := qp.Modify(QPAttr{State: StateReset}, AttrState); err != nil {
 		return err
 	}
+	qp.happened.lastReceive.Store(false)
 	return errors.Join(qp.send.restart(), qp.recv.restart())
 }
 
 func (qp *QP) err(op string, err error) error {
 	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
-
-// drainLimit bounds how long Close waits for the device to flush. Nothing is
-// lost after it: what is left is delivered as flushed once the queue pair is
-// destroyed.
-const drainLimit = time.Second
 
 // Close destroys the queue pair. Requests still in flight are flushed first, so
 // that their completions can be polled from the CQs afterwards.
@@ -329,11 +377,16 @@ func (qp *QP) Close() error {
 		qp.send.side.shut()
 		qp.recv.side.shut()
 		qp.drain()
+		if err := qp.leaveGroups(); err != nil {
+			return err
+		}
 		if err := qp.qp.Destroy(); err != nil {
 			return err
 		}
+		qp.pd.dev.async.qps.remove(qp.qp, qp)
 		qp.send.abandon()
 		qp.recv.abandon()
+		logDebug("QP destroyed", "device", qp.pd.dev.name, "qpn", qp.num)
 		return nil
 	})
 	if err != nil {
@@ -344,27 +397,3 @@ func (qp *QP) Close() error {
 
 // CloseAll is Close: nothing hangs on a queue pair.
 func (qp *QP) CloseAll() error { return qp.Close() }
-
-// drain moves the queue pair to the error state and waits, within drainLimit,
-// until every request has completed. Receives complete one by one; in the send
-// queue a request posted last, the beacon, marks the end of those that make no
-// completion.
-func (qp *QP) drain() {
-	if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
-		return
-	}
-	attr := cverbs.QPAttr{State: int32(StateErr)}
-	if qp.qp.Modify(&attr, uint32(AttrState)) != nil {
-		return
-	}
-	qp.send.postBeacon()
-	for end := time.Now().Add(drainLimit); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
-		qp.opts.SendCQ.drain()
-		if qp.opts.RecvCQ != qp.opts.SendCQ {
-			qp.opts.RecvCQ.drain()
-		}
-		if qp.send.outstanding() == 0 && qp.recv.outstanding() == 0 {
-			return
-		}
-	}
-}

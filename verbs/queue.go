@@ -29,6 +29,8 @@ type queue struct {
 	n      int   // requests in the batch
 	err    error // why the batch cannot be posted
 	full   bool  // requests did not fit the batch
+
+	taken counter // requests that the device took, in all
 }
 
 // init enters the queue's record and allocates the ring of requests, of
@@ -127,6 +129,7 @@ func (q *queue) clear(least QPState) error {
 func (q *queue) account(n int32) {
 	q.tail += uint32(n)
 	q.room -= int(n)
+	q.taken.add(uint64(n))
 }
 
 // flushed makes completions for what has not completed. The device does not
@@ -164,7 +167,7 @@ func (q *queue) restart() error {
 func (q *queue) abandon() {
 	list := q.flushed()
 	q.rec.Leave()
-	runtime.AddCleanup(q.qp, func(r remains) { r.cq.bury(r) }, remains{q.cq, q.rec, q.ring})
+	runtime.AddCleanup(q.qp, func(r remains) { r.cq.bury(r.free) }, remains{q.cq, q.rec, q.ring})
 	q.cq.deliver(list)
 }
 

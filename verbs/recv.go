@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -20,20 +21,13 @@ type RecvBatch struct {
 func (qp *QP) RecvBatch() *RecvBatch { return &qp.recv }
 
 func (b *RecvBatch) init(qp *QP) error {
-	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE
+	n, sges := qp.opts.MaxRecv, qp.opts.MaxRecvSGE // none with an SRQ
 	size := unsafe.Sizeof(cverbs.RecvWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
-	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, sges, size)
+	ring, err := b.queue.init(qp, qp.opts.RecvCQ, n, sges, max(size, 1))
 	if err != nil {
 		return err
 	}
-	b.wrs = unsafe.Slice((*cverbs.RecvWR)(ring), n)
-	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.RecvWR{}))), n*sges)
-	for i := range b.wrs {
-		b.wrs[i].SGList = &b.sges[i*sges]
-		if i+1 < n {
-			b.wrs[i].Next = &b.wrs[i+1]
-		}
-	}
+	b.wrs, b.sges = recvRing(ring, n, sges)
 	return nil
 }
 
@@ -50,6 +44,9 @@ func (b *RecvBatch) Room() int {
 // AccessLocalWrite. A receive for an RDMA write with immediate needs no piece.
 func (b *RecvBatch) Recv(id uint64, local ...SGE) {
 	if !b.fits(id, len(local), "MaxRecvSGE") {
+		if b.qp.opts.SRQ != nil {
+			b.fail(errors.New("the queue pair has no receive queue: its receives come from its SRQ"))
+		}
 		return
 	}
 	wr := &b.wrs[b.n]

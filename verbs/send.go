@@ -19,9 +19,13 @@ import (
 // signalled, because only a completion frees places.
 type SendBatch struct {
 	queue
+	carries uint32 // requests that add takes, a bit an opcode
+
 	wrs   []cverbs.SendWR // one a place, chained in order
 	sges  []cverbs.SGE    // MaxSendSGE a place
 	spare cverbs.SendWR   // takes what does not fit
+
+	targets []*AddressHandle // of datagrams, one a place; nil but on UD
 }
 
 // Request is a request in a batch. Its methods change it until Post.
@@ -40,6 +44,10 @@ func (b *SendBatch) init(qp *QP) error {
 	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, sges, size)
 	if err != nil {
 		return err
+	}
+	b.carries = qp.opts.Type.requests()
+	if qp.opts.Type == UD {
+		b.targets = make([]*AddressHandle, n)
 	}
 	b.wrs = unsafe.Slice((*cverbs.SendWR)(ring), n)
 	b.sges = unsafe.Slice((*cverbs.SGE)(unsafe.Add(ring, uintptr(n)*unsafe.Sizeof(cverbs.SendWR{}))), n*sges)
@@ -100,7 +108,8 @@ func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
 // add stores a request in the batch's next place. The common case, one piece
 // that is right, makes no call and keeps everything in registers.
 func (b *SendBatch) add(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
-	if b.n < b.room && len(local) == 1 && local[0].Addr != badAddr && uint64(local[0].Length) <= remote.Len {
+	if b.n < b.room && b.carries>>uint(op)&1 != 0 && len(local) == 1 && local[0].Addr != badAddr &&
+		uint64(local[0].Length) <= remote.Len {
 		wr := b.place(op, id, remote, 1)
 		*(*SGE)(unsafe.Pointer(wr.SGList)) = local[0]
 		return Request{b, wr}
@@ -110,6 +119,9 @@ func (b *SendBatch) add(op int32, id uint64, remote RemoteBuffer, local []SGE) R
 
 // addCarefully is add for every case.
 func (b *SendBatch) addCarefully(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
+	if b.carries>>uint(op)&1 == 0 {
+		return b.refuse(op, id)
+	}
 	if !b.fits(id, len(local), "MaxSendSGE") {
 		return Request{b, &b.spare}
 	}
@@ -159,7 +171,7 @@ func (r Request) Solicited() Request {
 
 // Inline copies the data when the request is posted: the memory may be changed
 // at once, and need not be registered. The queue pair must have been made for
-// so many bytes (MaxInline). Reads cannot be inline.
+// so many bytes (MaxInline). Reads and atomics cannot be inline.
 func (r Request) Inline() Request {
 	if r.wr == &r.b.spare {
 		return r
@@ -171,8 +183,8 @@ func (r Request) Inline() Request {
 	if most := r.b.qp.opts.MaxInline; total > most {
 		r.b.fail(fmt.Errorf("a request of %d bytes cannot be inline: the queue pair was made for %d (MaxInline)", total, most))
 	}
-	if r.wr.Opcode == cverbs.IBV_WR_RDMA_READ {
-		r.b.fail(errors.New("an RDMA read cannot be inline"))
+	if answered>>uint(r.wr.Opcode)&1 != 0 {
+		r.b.fail(errors.New("an RDMA read or an atomic cannot be inline: it brings data"))
 	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
 	return r
@@ -192,12 +204,18 @@ func (b *SendBatch) Post() (int, error) {
 	}
 	n, full := b.n, b.full
 	err := b.clear(StateRTS)
+	if err == nil && b.targets != nil {
+		err = b.hold(n)
+	}
 	if err != nil || n == 0 {
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
 	r := b.qp.qp.PostSend(&b.wrs[0], n)
 	b.account(r.Posted)
+	if b.targets != nil {
+		b.release(n)
+	}
 	b.side.exit()
 	return int(r.Posted), b.posted(errnoOrNil(r.RC), full)
 }
@@ -233,7 +251,11 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 
 func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
 	n, full := b.n, b.full
-	if err := b.clear(StateRTS); err != nil {
+	err = b.clear(StateRTS)
+	if err == nil && b.targets != nil {
+		err = b.hold(n)
+	}
+	if err != nil {
 		return 0, 0, b.posted(err, full)
 	}
 	var wr *cverbs.SendWR
@@ -250,6 +272,10 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 	}
 	r := b.qp.qp.PostAndPoll(wr, n, b.cq.cq, wc, entries)
 	b.account(r.Posted)
+	if b.targets != nil {
+		b.release(n)
+	}
+	b.cq.counts.polled(polled + int(r.Polled))
 	err = b.posted(errnoOrNil(r.RC), full)
 	if r.PollRC != 0 {
 		err = errors.Join(err, b.cq.err("poll CQ", syscall.Errno(r.PollRC)))
@@ -264,6 +290,18 @@ func (b *SendBatch) postBeacon() {
 		return
 	}
 	wr := &b.wrs[0]
+	if b.targets != nil {
+		// Providers look at a datagram's address even if it is only to be flushed.
+		av := b.qp.route(Endpoint{LID: b.qp.port.LID, GID: b.qp.gid.GID}, ConnectOptions{HopLimit: 1})
+		raw := av.raw()
+		ah, err := b.qp.pd.pd.CreateAH(&raw)
+		if err != nil {
+			return
+		}
+		wr.SetUD(ah, b.qp.num, b.qp.opts.QKey)
+		// Nothing is to be done about a handle that stays.
+		defer func() { _ = ah.Destroy() }()
+	}
 	wr.WRID = b.setBeacon()
 	wr.Opcode, wr.Flags, wr.NumSGE = cverbs.IBV_WR_SEND, cverbs.IBV_SEND_SIGNALED, 0
 	b.account(b.qp.qp.PostSend(wr, 1).Posted)

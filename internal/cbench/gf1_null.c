@@ -201,6 +201,7 @@ struct gf1_context *gf1_null_open(void)
 	if (context == NULL)
 		return NULL;
 	context->num_comp_vectors = 1;
+	context->async_fd = -1;
 	context->ops.post_send = post_send;
 	context->ops.poll_cq = poll_cq;
 	return context;

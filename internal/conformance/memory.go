@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"os"
+	"os/exec"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/verbs"
@@ -11,6 +12,7 @@ import (
 var memoryCases = []Case{
 	{"MemoryIsZeroedAndOnAPage", zeroedPage},
 	{"EmptyMemoryIsRefused", emptyMemory},
+	{"ProgramsStartWhileMemoryIsRegistered", execWhileRegistered},
 	{"RemoteWriteNeedsLocalWrite", writeNeedsLocalWrite},
 	{"DeviceAttributes", attributes},
 	{"PortAndGIDs", portAndGIDs},
@@ -30,6 +32,21 @@ func zeroedPage(r *Rig) {
 		require.Equal(r, verbs.RemoteBuffer{Addr: mr.Addr(), RKey: mr.RKey(), Len: uint64(size)}, mr.Remote())
 		require.NoError(r, mr.Close())
 	}
+}
+
+// execWhileRegistered: starting a program needs no fork support of the library.
+func execWhileRegistered(r *Rig) {
+	a, b := r.pair(pairOptions{})
+	src, dst := r.memory(8192), r.memory(8192)
+	want := r.random(src)
+	b.receive(1, dst.SGE(0, 8192))
+	cmd := exec.Command("/proc/self/exe", "-test.run=^$")
+	require.NoError(r, cmd.Run())
+	a.QP.SendBatch().Send(2, src.SGE(0, 8192))
+	a.post(1)
+	r.good(a.sent(), 2, verbs.WCSend)
+	r.good(b.received(), 1, verbs.WCRecv)
+	require.Equal(r, want, dst.Bytes())
 }
 
 func emptyMemory(r *Rig) {

@@ -16,6 +16,8 @@ func Cases() []Case {
 	for _, topic := range [][]Case{
 		transferCases, batchCases, waitCases, requestErrorCases, remoteErrorCases,
 		stateCases, memoryCases, lifetimeCases, misuseCases,
+		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
+		queueChangeCases, multicastCases,
 	} {
 		all = append(all, topic...)
 	}

@@ -15,6 +15,7 @@ var waitCases = []Case{
 	{"WaitCancelled", waitCancelled},
 	{"WaitDeadline", waitDeadline},
 	{"WaitIsGoodAfterCancel", waitAfterCancel},
+	{"CancelledWaitKeepsTheBuffer", cancelKeepsBuffer},
 	{"CloseWakesWait", closeWakesWait},
 	{"CloseWakesSpin", closeWakesSpin},
 	{"SpinGetsCompletions", spin},
@@ -133,6 +134,25 @@ func waitAfterCancel(r *Rig) {
 		r.good(b.received(), uint64(i), verbs.WCRecv)
 		r.good(a.sent(), uint64(i), verbs.WCSend)
 	}
+}
+
+// cancelKeepsBuffer: who gives up waiting for a receive gives up waiting only.
+// The device still has the buffer, and the completion says when it has it no
+// more.
+func cancelKeepsBuffer(r *Rig) {
+	a, b := r.pair(pairOptions{})
+	mr := r.memory(64)
+	b.receive(1, mr.SGE(32, 8))
+	ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
+	defer cancel()
+	_, err := b.Recv.Wait(ctx, make([]verbs.Completion, 1))
+	require.ErrorIs(r, err, context.DeadlineExceeded)
+	requireZero(r, mr.Bytes())
+	copy(mr.Bytes(), "too late")
+	a.QP.SendBatch().Send(1, mr.SGE(0, 8))
+	a.post(1)
+	r.good(b.received(), 1, verbs.WCRecv)
+	require.Equal(r, "too late", string(mr.Bytes()[32:40]))
 }
 
 func closeWakesWait(r *Rig) {

@@ -175,6 +175,17 @@ func (cq CQ) AckEvents(n int) error {
 // Implements: ibv_resize_cq.
 func (cq CQ) Resize(cqe int) error { return errno(C.gf1_resize_cq(table(cq.v), cq.c(), C.int(cqe))) }
 
+// Moderate has the queue raise an event only after so many completions, or so
+// many microseconds after the first of them.
+//
+// Implements: ibv_modify_cq.
+func (cq CQ) Moderate(count, period uint16) error {
+	attr := C.struct_gf1_modify_cq_attr{
+		attr_mask: IBV_CQ_ATTR_MODERATE, cq_count: C.uint16_t(count), cq_period: C.uint16_t(period),
+	}
+	return errno(C.gf1_modify_cq(table(cq.v), cq.c(), &attr))
+}
+
 // Destroy destroys the queue; it waits until every event taken is acknowledged.
 //
 // Implements: ibv_destroy_cq.

@@ -150,6 +150,14 @@ struct gf1_cq {
 	uint32_t async_events_completed;
 };
 
+/* When a CQ raises its event: after so many completions, or so many
+ * microseconds after the first of them. */
+struct gf1_modify_cq_attr {
+	uint32_t attr_mask;
+	uint16_t cq_count;
+	uint16_t cq_period;
+};
+
 struct gf1_qp {
 	struct gf1_context *context;
 	void *qp_context;
@@ -411,7 +419,9 @@ struct gf1_context {
  * what is called through it is spelled out. */
 struct gf1_verbs_context {
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
-	void *unspelled[38];
+	void *unspelled_16[16];
+	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
+	void *unspelled_21[21];
 	size_t sz;
 	struct gf1_context context;
 };

@@ -59,22 +59,42 @@ static int done(int rc)
 		errno = 0; \
 	} while (0)
 
-static int library_query_port(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len)
+/* The extended context of a library's context if it reaches down to an
+ * operation that lies so many bytes in front of its end, or NULL. */
+static struct gf1_verbs_context *extended(struct gf1_context *context, size_t reach)
 {
 	struct gf1_verbs_context *ext;
-	size_t reach = sizeof(*ext) - offsetof(struct gf1_verbs_context, query_port);
 
 	if (context->abi_compat != GF1_ABI_IS_EXTENDED)
-		return EOPNOTSUPP;
+		return NULL;
 	ext = (struct gf1_verbs_context *)((char *)context - offsetof(struct gf1_verbs_context, context));
-	if (ext->sz < reach || ext->query_port == NULL)
+	return ext->sz >= reach ? ext : NULL;
+}
+
+#define REACH(op) (sizeof(struct gf1_verbs_context) - offsetof(struct gf1_verbs_context, op))
+
+static int library_query_port(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len)
+{
+	struct gf1_verbs_context *ext = extended(context, REACH(query_port));
+
+	if (ext == NULL || ext->query_port == NULL)
 		return EOPNOTSUPP;
 	return ext->query_port(context, port, attr, len);
+}
+
+static int library_modify_cq(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr)
+{
+	struct gf1_verbs_context *ext = extended(cq->context, REACH(modify_cq));
+
+	if (ext == NULL || ext->modify_cq == NULL)
+		return EOPNOTSUPP;
+	return ext->modify_cq(cq, attr);
 }
 
 void gf1_complete_table(struct gf1_verbs *table)
 {
 	table->query_port = library_query_port;
+	table->modify_cq = library_modify_cq;
 }
 
 int gf1_count_devices(const struct gf1_finder *finder, int *count)
@@ -239,6 +259,12 @@ int gf1_resize_cq(const struct gf1_verbs *v, struct gf1_cq *cq, int cqe)
 {
 	NEED(v, resize_cq);
 	return done(v->resize_cq(cq, cqe));
+}
+
+int gf1_modify_cq(const struct gf1_verbs *v, struct gf1_cq *cq, struct gf1_modify_cq_attr *attr)
+{
+	NEED(v, modify_cq);
+	return done(v->modify_cq(cq, attr));
 }
 
 int gf1_create_srq(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_srq_init_attr *attr, struct gf1_srq **out)

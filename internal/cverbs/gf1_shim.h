@@ -39,6 +39,7 @@ int gf1_query_qp(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_qp_att
 		 struct gf1_qp_init_attr *init);
 int gf1_destroy_qp(const struct gf1_verbs *v, struct gf1_qp *qp);
 int gf1_resize_cq(const struct gf1_verbs *v, struct gf1_cq *cq, int cqe);
+int gf1_modify_cq(const struct gf1_verbs *v, struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
 int gf1_create_srq(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_srq_init_attr *attr, struct gf1_srq **out);
 int gf1_modify_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr, int mask);
 int gf1_query_srq(const struct gf1_verbs *v, struct gf1_srq *srq, struct gf1_srq_attr *attr);

@@ -58,8 +58,9 @@ struct gf1_verbs {
 	GF1_EXPORTED_VERBS(GF1_FIELD)
 	GF1_LATER_VERBS(GF1_FIELD)
 #undef GF1_FIELD
-	/* An inline function in the library's header, not an export. */
+	/* Inline functions in the library's header, not exports. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
+	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
 };
 
 /* The library's functions for finding devices, which take no context. */

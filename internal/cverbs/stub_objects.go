@@ -3,6 +3,7 @@
 package cverbs
 
 func (CQ) Resize(int) error                                        { return errBuild }
+func (CQ) Moderate(uint16, uint16) error                           { return errBuild }
 func (PD) CreateQPOn(SRQ, CQ, CQ, int32, *QPCap, bool) (QP, error) { return QP{}, errBuild }
 func (PD) CreateSRQ(*SRQAttr) (SRQ, error)                         { return SRQ{}, errBuild }
 func (SRQ) Modify(*SRQAttr, uint32) error                          { return errBuild }

@@ -463,6 +463,7 @@ int gf1l_init_ah_from_wc(struct gf1_context *context, uint8_t port, struct gf1_w
 			 struct gf1_ah_attr *attr);
 int gf1l_attach_mcast(struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid);
 int gf1l_detach_mcast(struct gf1_qp *qp, const union gf1_gid *gid, uint16_t lid);
+int gf1l_is_multicast(const union gf1_gid *gid);
 void gf1l_deliver_multicast(struct gf1l_qp *from, struct gf1l_swqe *wqe, struct gf1l_victims *victims);
 void gf1l_receive_datagram(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l_swqe *wqe,
 			   struct gf1l_victims *victims);

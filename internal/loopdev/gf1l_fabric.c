@@ -212,7 +212,7 @@ int gf1l_resolve(struct gf1l_dev *dev, const struct gf1_ah_attr *attr, struct gf
 		to->gid_type = dev->ports[attr->port_num].gids[attr->grh.sgid_index].type;
 		if (to->gid_type == GID_UNUSED)
 			return EINVAL;
-		to->multicast = attr->grh.dgid.raw[0] == 0xff;
+		to->multicast = (uint8_t)gf1l_is_multicast(&attr->grh.dgid);
 	}
 	if (!to->multicast) {
 		pthread_mutex_lock(&fabric);

@@ -26,6 +26,15 @@ static struct member **find(const struct gf1l_qp *qp, const union gf1_gid *group
 	return at;
 }
 
+/* An address of IPv6, or a mapped one of IPv4, as RoCE v2 has them. */
+int gf1l_is_multicast(const union gf1_gid *gid)
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return gid->raw[0] == 0xff ||
+	       (memcmp(gid->raw, mapped, sizeof(mapped)) == 0 && gid->raw[12] >> 4 == 0xe);
+}
+
 int gf1l_attach_mcast(struct gf1_qp *q, const union gf1_gid *gid, uint16_t lid)
 {
 	struct gf1l_qp *qp = GF1L_OF(struct gf1l_qp, qp, q);
@@ -35,7 +44,7 @@ int gf1l_attach_mcast(struct gf1_qp *q, const union gf1_gid *gid, uint16_t lid)
 	(void)lid;
 	if (gf1l_is_removed(qp->ctx))
 		return EIO;
-	if (q->qp_type != QPT_UD || gid->raw[0] != 0xff)
+	if (q->qp_type != QPT_UD || !gf1l_is_multicast(gid))
 		return EINVAL;
 	member = calloc(1, sizeof(*member));
 	if (member == NULL)

@@ -25,6 +25,11 @@ const (
 	FeatureAccessCheck Feature = "check of access bits"
 	// FeatureLastWQE is the asynchronous event QP_LAST_WQE_REACHED.
 	FeatureLastWQE Feature = "last WQE reached event"
+	// FeatureResume is sending on by itself when a queue pair leaves SQD.
+	FeatureResume Feature = "sending after SQD without a further post"
+	// FeatureSRQFlush is the flushed completion of a shared receive that a queue
+	// pair had begun to fill when it went to the error state.
+	FeatureSRQFlush Feature = "flush of a shared receive under way"
 	// FeatureLargeMessage is a message of more than 8 MiB.
 	FeatureLargeMessage Feature = "messages over 8 MiB"
 	// FeatureDisassociate is the removal of a device that is still open.
@@ -37,10 +42,10 @@ const (
 var cannot = []kernelLimits{
 	{6, 1, []Feature{
 		FeatureFlush, FeatureAtomicWrite, FeatureODP, FeatureAccessCheck,
-		FeatureLastWQE, FeatureLargeMessage, FeatureDisassociate,
+		FeatureLastWQE, FeatureResume, FeatureLargeMessage, FeatureDisassociate,
 	}},
-	{6, 12, []Feature{FeatureODP, FeatureDisassociate}},
-	{7, 3, nil},
+	{6, 12, []Feature{FeatureResume, FeatureSRQFlush, FeatureODP, FeatureDisassociate}},
+	{7, 3, []Feature{FeatureSRQFlush}},
 }
 
 type kernelLimits struct {

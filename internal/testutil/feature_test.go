@@ -20,6 +20,8 @@ func TestKernelLacks(t *testing.T) {
 		{"6.12.117+deb13-amd64", FeatureODP, true},
 		{"6.12-rc1", FeatureLastWQE, false},
 		{"7.3.4+deb13-amd64", FeatureODP, false},
+		{"6.1.0-57-amd64", FeatureSRQFlush, false},
+		{"7.3.4+deb13-amd64", FeatureSRQFlush, true},
 		{"10.0.1", FeatureDisassociate, false},
 	} {
 		lacks, err := kernelLacks(c.release, c.feature)

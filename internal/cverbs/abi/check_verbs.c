@@ -308,6 +308,11 @@ INIT(cap);
 INIT(qp_type);
 INIT(sq_sig_all);
 
+SAME_SIZE(struct gf1_modify_cq_attr, struct ibv_modify_cq_attr);
+SAME_PLACE(struct gf1_modify_cq_attr, struct ibv_modify_cq_attr, attr_mask);
+SAME_FIELD(struct gf1_modify_cq_attr, cq_count, struct ibv_modify_cq_attr, moderate.cq_count);
+SAME_FIELD(struct gf1_modify_cq_attr, cq_period, struct ibv_modify_cq_attr, moderate.cq_period);
+
 #define OP(field) SAME_PLACE(struct gf1_context_ops, struct ibv_context_ops, field)
 SAME_SIZE(struct gf1_context_ops, struct ibv_context_ops);
 OP(alloc_mw);
@@ -333,6 +338,7 @@ CONTEXT(abi_compat);
 #define FROM_END(type, field) (offsetof(type, context) - offsetof(type, field))
 _Static_assert(FROM_END(struct gf1_verbs_context, query_port) == FROM_END(struct verbs_context, query_port),
 	       "query_port");
+_Static_assert(FROM_END(struct gf1_verbs_context, modify_cq) == FROM_END(struct verbs_context, modify_cq), "modify_cq");
 _Static_assert(FROM_END(struct gf1_verbs_context, sz) == FROM_END(struct verbs_context, sz), "sz");
 _Static_assert(sizeof(struct gf1_verbs_context) <= sizeof(struct verbs_context), "verbs_context");
 SAME_VALUE((uintptr_t)GF1_ABI_IS_EXTENDED, (uintptr_t)__VERBS_ABI_IS_EXTENDED);

@@ -1,0 +1,110 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+)
+
+// DefaultQKey is the Q_Key of UD queue pairs that are made without one. It is
+// perftest's.
+const DefaultQKey = 0x11111111
+
+// MulticastQPN is the queue pair number that datagrams to a multicast group are
+// sent to.
+const MulticastQPN = 0xffffff
+
+// Activate brings a UD queue pair to RTS through the states that it has not
+// been in: it then sends to any peer and receives from those who know its Q_Key
+// (QPOptions.QKey). It is to UD what Connect is to the other types.
+//
+// Implements: ibv_modify_qp.
+func (qp *QP) Activate() error {
+	if qp.opts.Type != UD {
+		return qp.err("activate QP", fmt.Errorf("a queue pair of type %v has one peer: use Connect", qp.opts.Type))
+	}
+	state, err := qp.State()
+	if err != nil {
+		return err
+	}
+	if state == StateReset {
+		if err := qp.Init(); err != nil {
+			return err
+		}
+	}
+	if state <= StateInit {
+		if err := qp.Modify(QPAttr{State: StateRTR}, AttrState); err != nil {
+			return err
+		}
+	}
+	return qp.Modify(QPAttr{State: StateRTS, SQPSN: qp.psn}, AttrState|AttrSQPSN)
+}
+
+// QKey returns the Q_Key that datagrams to the queue pair must carry.
+func (qp *QP) QKey() uint32 { return qp.opts.QKey }
+
+// SendTo adds a datagram of the local pieces, one after the other, to the queue
+// pair qpn behind the address handle, which must have the Q_Key. With qkey's
+// highest bit set the sender's own Q_Key goes out. A datagram has at most as
+// many bytes as the port's MTU; it fills a receive of the peer from byte GRHLen
+// on. The address handle must stay open until the request has completed.
+func (b *SendBatch) SendTo(id uint64, to *AddressHandle, qpn, qkey uint32, local ...SGE) Request {
+	return b.datagram(cverbs.IBV_WR_SEND, id, to, qpn, qkey, local)
+}
+
+// SendImmTo adds a datagram whose receive gets imm too.
+func (b *SendBatch) SendImmTo(id uint64, imm uint32, to *AddressHandle, qpn, qkey uint32, local ...SGE) Request {
+	r := b.datagram(cverbs.IBV_WR_SEND_WITH_IMM, id, to, qpn, qkey, local)
+	r.wr.Imm = swap32(imm)
+	return r
+}
+
+func (b *SendBatch) datagram(op int32, id uint64, to *AddressHandle, qpn, qkey uint32, local []SGE) Request {
+	if b.targets == nil {
+		b.fail(fmt.Errorf("request %d: a queue pair of type %v sends to its peer only", id, b.qp.opts.Type))
+		return Request{b, &b.spare}
+	}
+	if !b.fits(id, len(local), "MaxSendSGE") {
+		return Request{b, &b.spare}
+	}
+	b.targets[b.n] = to
+	wr := b.place(op, id, RemoteBuffer{}, len(local))
+	total := b.fill(wr.SGList, id, local)
+	switch most := b.qp.mtu.Bytes(); {
+	case to == nil:
+		b.fail(fmt.Errorf("request %d has no address handle", id))
+		return Request{b, wr}
+	case to.pd.dev != b.qp.pd.dev:
+		b.fail(fmt.Errorf("request %d: the address handle is of another device", id))
+	case qpn > MulticastQPN:
+		b.fail(fmt.Errorf("request %d: QPN 0x%x has more than 24 bits", id, qpn))
+	case total > uint64(most):
+		b.fail(fmt.Errorf("request %d: a datagram of %d bytes: the port's MTU lets it have %d", id, total, most))
+	}
+	wr.SetUD(to.ah, qpn, qkey)
+	return Request{b, wr}
+}
+
+// hold keeps the address handles of the first n requests from being destroyed
+// until release. Requests in a row mostly have the same.
+func (b *SendBatch) hold(n int) error {
+	for i, to := range b.targets[:n] {
+		if i > 0 && to == b.targets[i-1] {
+			continue
+		}
+		if !to.uses.begin() {
+			b.release(i)
+			return errors.New("the address handle of a request is closed")
+		}
+	}
+	return nil
+}
+
+func (b *SendBatch) release(n int) {
+	for i, to := range b.targets[:n] {
+		if i == 0 || to != b.targets[i-1] {
+			to.uses.end()
+		}
+	}
+}
