@@ -13,7 +13,8 @@ help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
 	@echo '               in a virtual machine; DEMO_DEVICE=name uses a real device instead'
 	@echo 'make test      unit tests, race detector, the lab on kernels 6.1 and 6.12, interoperation'
-	@echo 'make test-all  the same on every kernel, and the longer suites: fuzzing, cgo checks'
+	@echo 'make test-all  the same on every kernel, and the longer suites: faults between'
+	@echo '               two guests, arm64, fuzzing, cgo checks'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
 	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
 	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
@@ -30,7 +31,7 @@ test:
 	@$(SETUP) cc headers lab -- .ci/test quick
 
 test-all:
-	@$(SETUP) cc headers lab -- .ci/test all
+	@$(SETUP) cc headers lab arm64 -- .ci/test all
 
 check:
 	@$(SETUP) cc headers -- .ci/check

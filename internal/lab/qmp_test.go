@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,11 +15,16 @@ import (
 // fakeQEMU greets and then answers each line with the next of the answers.
 func fakeQEMU(t *testing.T, answers ...string) (*monitor, *[]string) {
 	ours, theirs := net.Pipe()
-	done := make(chan struct{})
+	var ended sync.WaitGroup
 	asked := &[]string{}
+	ended.Add(2)
 	go func() {
-		defer close(done)
+		// A pipe holds nothing: the greeting waits for whoever reads first.
+		defer ended.Done()
 		fmt.Fprintln(theirs, `{"QMP": {"version": {}, "capabilities": ["oob"]}}`)
+	}()
+	go func() {
+		defer ended.Done()
 		lines := bufio.NewScanner(theirs)
 		for lines.Scan() {
 			*asked = append(*asked, lines.Text())
@@ -29,7 +35,7 @@ func fakeQEMU(t *testing.T, answers ...string) (*monitor, *[]string) {
 			answers = answers[1:]
 		}
 	}()
-	t.Cleanup(func() { ours.Close(); <-done })
+	t.Cleanup(func() { ours.Close(); ended.Wait() })
 	return newMonitor(ours), asked
 }
 
