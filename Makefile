@@ -7,7 +7,10 @@ SETUP := .ci/setup
 KERNEL ?= 6.1
 CMD ?=
 
-.PHONY: help demo test test-all check lab bench generate clean
+# all or quick, for "make conformance".
+CONFORMANCE ?= all
+
+.PHONY: help demo test test-all conformance check lab bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -15,6 +18,8 @@ help:
 	@echo 'make test      unit tests, race detector, the lab on kernels 6.1 and 6.12, interoperation'
 	@echo 'make test-all  the same on every kernel, and the longer suites: faults between'
 	@echo '               two guests, arm64, fuzzing, cgo checks'
+	@echo 'make conformance  the cases that every device must pass, on the in-process device and on three'
+	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
 	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
 	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
@@ -32,6 +37,9 @@ test:
 
 test-all:
 	@$(SETUP) cc headers lab arm64 -- .ci/test all
+
+conformance:
+	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"
 
 check:
 	@$(SETUP) cc headers -- .ci/check

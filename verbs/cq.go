@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -56,13 +55,13 @@ func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 	if opts.Depth == 0 {
 		opts.Depth = defaultCQDepth
 	}
-	if err := d.checkCQ(opts); err != nil {
-		return nil, d.err("create CQ", err)
-	}
 	if err := d.obj.Use(); err != nil {
 		return nil, d.err("create CQ", err)
 	}
 	defer d.obj.Done()
+	if err := d.checkCQ(opts); err != nil {
+		return nil, d.err("create CQ", err)
+	}
 	cq := &CQ{dev: d, done: make(chan struct{}), only: opts.SolicitedOnly}
 	cq.stop = sync.OnceFunc(func() { close(cq.done) })
 	var ch *eventChannel
@@ -132,9 +131,9 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 	return n, nil
 }
 
-// spinSlice bounds one stay in C, so that neither the scheduler nor a cancelled
-// context waits long for a spinning goroutine.
-const spinSlice = 50 * time.Microsecond
+// spinPolls bounds one stay in C to some tens of microseconds, so that neither
+// the scheduler nor a cancelled context waits long for a spinning goroutine.
+const spinPolls = 1000
 
 // Spin polls without pause until there is a completion, and moves what there is
 // to dst. It returns the context's error when that ends, and ErrClosed when the
@@ -153,7 +152,7 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 		if n := cq.stash.take(dst); n > 0 {
 			return n, nil
 		}
-		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinSlice)
+		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
 		if err != nil {
 			return 0, cq.err("poll CQ", err)
 		}

@@ -21,7 +21,11 @@ func twoOnOneCQ(r *Rig) {
 	cq := r.cq(verbs.CQOptions{Events: true})
 	done := make(chan error, 1)
 	go func() {
-		_, err := cq.Wait(r.ctx, make([]verbs.Completion, 1))
+		// The one that is told may be this one, if the other polls just then.
+		err := verbs.ErrConcurrentUse
+		for errors.Is(err, verbs.ErrConcurrentUse) {
+			_, err = cq.Wait(r.ctx, make([]verbs.Completion, 1))
+		}
 		done <- err
 	}()
 	wc := make([]verbs.Completion, 1)

@@ -47,9 +47,9 @@ package cverbs
 //	return gf1_poll((struct gf1_cq *)cq, wc, entries);
 // }
 //
-// static int gf1_go_spin(uintptr_t cq, struct gf1_wc *wc, int entries, int64_t ns)
+// static int gf1_go_spin(uintptr_t cq, struct gf1_wc *wc, int entries, int polls)
 // {
-//	return gf1_spin((struct gf1_cq *)cq, wc, entries, ns);
+//	return gf1_spin((struct gf1_cq *)cq, wc, entries, polls);
 // }
 //
 // static int gf1_go_arm(uintptr_t cq, int solicited_only)
@@ -60,7 +60,6 @@ import "C"
 
 import (
 	"syscall"
-	"time"
 	"unsafe"
 )
 
@@ -147,11 +146,11 @@ func (cq CQ) Poll(wc *WC, entries int) (int, error) {
 	return polled(C.gf1_go_poll(address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries)))
 }
 
-// Spin polls until there is a completion or d has gone by.
+// Spin polls until there is a completion, at most so many times.
 //
 // Implements: ibv_poll_cq.
-func (cq CQ) Spin(wc *WC, entries int, d time.Duration) (int, error) {
-	return polled(C.gf1_go_spin(address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries), C.int64_t(d)))
+func (cq CQ) Spin(wc *WC, entries, polls int) (int, error) {
+	return polled(C.gf1_go_spin(address(cq.p), (*C.struct_gf1_wc)(unsafe.Pointer(wc)), C.int(entries), C.int(polls)))
 }
 
 func polled(n C.int) (int, error) {

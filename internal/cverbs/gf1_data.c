@@ -6,14 +6,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	QUEUES = 1 << GF1_QUEUE_BITS,
 	USES = 1 << GF1_USE_BITS,
 	QUEUE_SHIFT = 64 - GF1_QUEUE_BITS,
 	USE_SHIFT = 32,
-	SPINS_PER_CLOCK = 64,
 };
 
 /* Records by index. The table is never moved, so polling needs no lock: only
@@ -215,14 +213,6 @@ int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
 	return n;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
 static void relax(void)
 {
 #if defined(__x86_64__)
@@ -232,23 +222,17 @@ static void relax(void)
 #endif
 }
 
-int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int64_t ns)
+int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 {
-	int64_t end = 0;
 	int i, n;
 
-	for (;;) {
-		for (i = 0; i < SPINS_PER_CLOCK; i++) {
-			n = gf1_poll(cq, wc, entries);
-			if (n != 0)
-				return n;
-			relax();
-		}
-		if (end == 0)
-			end = now_ns() + ns;
-		else if (now_ns() >= end)
-			return 0;
+	for (i = 0; i < polls; i++) {
+		n = gf1_poll(cq, wc, entries);
+		if (n != 0)
+			return n;
+		relax();
 	}
+	return 0;
 }
 
 int gf1_arm(struct gf1_cq *cq, int solicited_only)

@@ -5,7 +5,6 @@ package cverbs
 import (
 	"errors"
 	"fmt"
-	"time"
 	"unsafe"
 )
 
@@ -58,7 +57,7 @@ func (CQ) Size() int                                        { return 0 }
 func (CQ) AckEvents(int) error                              { return errBuild }
 func (CQ) Destroy() error                                   { return errBuild }
 func (CQ) Poll(*WC, int) (int, error)                       { return 0, errBuild }
-func (CQ) Spin(*WC, int, time.Duration) (int, error)        { return 0, errBuild }
+func (CQ) Spin(*WC, int, int) (int, error)                  { return 0, errBuild }
 func (CQ) Arm(bool) error                                   { return errBuild }
 func (PD) CreateQP(CQ, CQ, int32, *QPCap, bool) (QP, error) { return QP{}, errBuild }
 func (QP) Num() uint32                                      { return 0 }

@@ -2,12 +2,15 @@
 //
 //	gotally run DIR NAME COMMAND [ARGUMENT]...
 //	gotally sum DIR
+//	gotally cases DIR TEST
 //
 // run executes COMMAND, which prints what `go test -json` prints, shows failures
 // in full as they come, and keeps the part's counts in DIR. It exits 0 even when
 // tests fail, so that the next part runs. sum prints a table of all parts and, as
 // the last line, exactly "N passed, M failed, K skipped". It exits 1 if anything
-// failed or did not build.
+// failed or did not build. cases prints before that which subtest of the tests
+// whose names begin with TEST ended how in each part: a row a subtest, a column a
+// part.
 //
 // A test with subtests is counted as its subtests. What fails without a failing
 // test counts as one failed: a package that does not build or crashes, a command
@@ -25,7 +28,7 @@ import (
 	"time"
 )
 
-const usage = "usage: gotally run DIR NAME COMMAND [ARGUMENT]... | gotally sum DIR"
+const usage = "usage: gotally run DIR NAME COMMAND [ARGUMENT]... | gotally sum DIR | gotally cases DIR TEST"
 
 func main() {
 	code, err := command(os.Args[1:], os.Stdout)
@@ -39,10 +42,13 @@ func command(args []string, out io.Writer) (int, error) {
 	switch {
 	case len(args) >= 4 && args[0] == "run":
 		return runPart(args[1], args[2], args[3:], out)
-	case len(args) == 2 && args[0] == "sum":
+	case len(args) == 2 && args[0] == "sum", len(args) == 3 && args[0] == "cases":
 		parts, err := loadParts(args[1])
 		if err != nil {
 			return 1, err
+		}
+		if len(args) == 3 {
+			printCases(out, parts, args[2])
 		}
 		if !printSum(out, parts) {
 			return 1, nil

@@ -40,6 +40,23 @@ func TestPartsAreSummed(t *testing.T) {
 	assert.Contains(t, out, "race")
 }
 
+func TestCasesByPart(t *testing.T) {
+	dir := t.TempDir()
+	event := func(action, test string) string {
+		return `echo '{"Action":"` + action + `","Package":"p","Test":"` + test + `"}';`
+	}
+	begin := event("run", "TestC") + event("run", "TestC/one") + event("run", "TestOther/x")
+	run(t, "run", dir, "loop0", "sh", "-c", begin+event("pass", "TestC/one")+event("pass", "TestC"))
+	run(t, "run", dir, "6.1", "sh", "-c", begin+event("fail", "TestC/one")+event("run", "TestC/two")+event("skip", "TestC/two"))
+	code, out := run(t, "cases", dir, "TestC")
+	assert.Equal(t, 1, code)
+	assert.Regexp(t, `case +loop0 +6\.1\n`, out)
+	assert.Regexp(t, `one +ok +FAIL\n`, out)
+	assert.Regexp(t, `two +- +SKIP\n`, out)
+	assert.NotContains(t, out, "x  ")
+	assert.Regexp(t, `^\d+ passed, \d+ failed, 1 skipped$`, lastLine(out))
+}
+
 func TestCommandThatFailsWithoutATestFails(t *testing.T) {
 	for _, script := range []string{"exit 3", "true"} {
 		dir := t.TempDir()
@@ -60,7 +77,7 @@ func TestCommandThatDoesNotStartFails(t *testing.T) {
 }
 
 func TestBadUse(t *testing.T) {
-	for _, args := range [][]string{nil, {"sum"}, {"run", "dir", "name"}, {"dance"}} {
+	for _, args := range [][]string{nil, {"sum"}, {"run", "dir", "name"}, {"dance"}, {"cases", "dir"}} {
 		code, err := command(args, &bytes.Buffer{})
 		assert.Equal(t, 2, code)
 		assert.Error(t, err)

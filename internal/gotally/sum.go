@@ -16,7 +16,8 @@ type part struct {
 	Name                    string
 	Passed, Failed, Skipped int
 	Seconds                 float64
-	Skips                   map[string]int // reason to number of tests
+	Skips                   map[string]int    // reason to number of tests
+	Cases                   map[string]string // subtest, without its package, to its end
 }
 
 // savePart keeps a part in dir, numbered so that parts stay in order.

@@ -192,11 +192,16 @@ func (t *tally) failedPackage(e event, state *packageState) {
 
 // finish closes the books of a part.
 func (t *tally) finish(name string) part {
-	p := part{Name: name, Skips: t.reasons}
+	p := part{Name: name, Skips: t.reasons, Cases: map[string]string{}}
 	for key, test := range t.tests {
 		if test.unended(key) {
 			fmt.Fprintf(t.out, "(the stream ended before the test did)\n")
 			t.ended(key.pkg, key.test, "fail")
+		}
+	}
+	for key, test := range t.tests {
+		if !test.parent && parentOf(key.test) != "" {
+			p.Cases[key.test] = test.action
 		}
 	}
 	for _, state := range t.packages {

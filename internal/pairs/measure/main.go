@@ -6,14 +6,16 @@
 // In each turn it runs C with C, Go with Go, and C with C again, in an order
 // that rotates. Go is as fast as C when the median of Go/C lies within the 95 %
 // interval of the median of C/C, which is what the machine's noise makes of
-// equal programs.
+// equal programs. --tool may be given several times, to compare builds.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -23,16 +25,16 @@ import (
 )
 
 type options struct {
-	tool, cTool, server, client string
-	turns, port                 int
-	megabytes                   int
-	sizes                       []int
-	limit                       time.Duration
+	tools                  []string
+	cTool, server, client  string
+	turns, port, megabytes int
+	sizes                  []int
+	limit                  time.Duration
 }
 
 func main() {
 	var o options
-	pflag.StringVar(&o.tool, "tool", "write_bw", "our program")
+	pflag.StringSliceVar(&o.tools, "tool", []string{"write_bw"}, "our program, or several builds of it")
 	pflag.StringVar(&o.cTool, "c-tool", "ib_write_bw", "the C program")
 	pflag.StringVar(&o.server, "server-device", "rxe0", "RDMA device of the servers")
 	pflag.StringVar(&o.client, "client-device", "rxe1", "RDMA device of the clients")
@@ -55,8 +57,10 @@ func main() {
 
 // compare runs all turns of one size and prints what came of them.
 func (o *options) compare(ctx context.Context, size int) error {
-	ours, c := pairs.Tool{Name: "Go", Argv: []string{o.tool}}, pairs.Tool{Name: "C", Argv: []string{o.cTool}}
-	contestants := []pairs.Tool{c, ours, c}
+	contestants := []pairs.Tool{{Name: "C", Argv: []string{o.cTool}}, {Name: "C again", Argv: []string{o.cTool}}}
+	for _, tool := range o.tools {
+		contestants = append(contestants, pairs.Tool{Name: filepath.Base(tool), Argv: []string{tool}})
+	}
 	average := make([][]float64, len(contestants))
 	for turn := range o.turns {
 		for i := range contestants {
@@ -67,26 +71,30 @@ func (o *options) compare(ctx context.Context, size int) error {
 			}
 			average[at] = append(average[at], v)
 		}
-		fmt.Printf("%d bytes, turn %2d: C %8.2f  Go %8.2f  C %8.2f MiB/s\n", size, turn+1,
-			average[0][turn], average[1][turn], average[2][turn])
+		fmt.Printf("%d bytes, turn %2d:", size, turn+1)
+		for i, tool := range contestants {
+			fmt.Printf("  %s %.2f", tool.Name, average[i][turn])
+		}
+		fmt.Println(" MiB/s")
 	}
-	goRatio, control := ratios(average[1], average[0]), ratios(average[2], average[0])
-	fmt.Printf("%d bytes, %d turns: median C %.2f, Go %.2f, C again %.2f MiB/s\n", size, o.turns,
-		pairs.Median(average[0]), pairs.Median(average[1]), pairs.Median(average[2]))
+	control := ratios(average[1], average[0])
 	low, high, ok := pairs.MedianInterval(control)
 	if !ok {
-		fmt.Printf("%d bytes: median Go/C %.3f, C/C %.3f; too few turns for an interval\n", size,
-			pairs.Median(goRatio), pairs.Median(control))
-		return nil
+		return errors.New("too few turns: an interval needs six")
 	}
-	verdict := "inside"
-	if m := pairs.Median(goRatio); m < low {
-		verdict = "BELOW"
-	} else if m > high {
-		verdict = "above"
+	fmt.Printf("%d bytes, %d turns: median C %.2f, again %.2f MiB/s; median C/C %.3f, 95 %% interval %.3f to %.3f\n", size, o.turns,
+		pairs.Median(average[0]), pairs.Median(average[1]), pairs.Median(control), low, high)
+	for i, tool := range contestants[2:] {
+		ours := average[i+2]
+		m := pairs.Median(ratios(ours, average[0]))
+		verdict := "inside"
+		if m < low {
+			verdict = "BELOW"
+		} else if m > high {
+			verdict = "above"
+		}
+		fmt.Printf("%d bytes: %s: median %.2f MiB/s, median Go/C %.3f: %s the interval\n", size, tool.Name, pairs.Median(ours), m, verdict)
 	}
-	fmt.Printf("%d bytes: median Go/C %.3f is %s the 95 %% interval %.3f to %.3f of the median of C/C (%.3f)\n", size,
-		pairs.Median(goRatio), verdict, low, high, pairs.Median(control))
 	return nil
 }
 
