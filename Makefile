@@ -16,7 +16,8 @@ help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
 	@echo '               in a virtual machine; DEMO_DEVICE=name uses a real device instead'
 	@echo 'make test      unit tests, race detector, the lab on kernels 6.1 and 6.12, interoperation'
-	@echo 'make test-all  the same on every kernel, and the longer suites: fuzzing, cgo checks'
+	@echo 'make test-all  the same on every kernel, and the longer suites: faults between'
+	@echo '               two guests, arm64, fuzzing, cgo checks'
 	@echo 'make conformance  the cases that every device must pass, on the in-process device and on three'
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
@@ -35,7 +36,7 @@ test:
 	@$(SETUP) cc headers lab -- .ci/test quick
 
 test-all:
-	@$(SETUP) cc headers lab -- .ci/test all
+	@$(SETUP) cc headers lab arm64 -- .ci/test all
 
 conformance:
 	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"

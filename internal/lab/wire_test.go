@@ -17,6 +17,7 @@ func TestGuestStream(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789"), maxFrame/4)
 	var wire bytes.Buffer
 	w := &frameWriter{w: &wire}
+	require.NoError(t, w.send(frameReady, nil))
 	require.NoError(t, w.send(frameHello, nil))
 	require.NoError(t, w.send(frameStdout, big))
 	require.NoError(t, w.send(frameStderr, []byte("oops")))
@@ -67,6 +68,8 @@ func TestGuestStreamEnds(t *testing.T) {
 		"bad exit":     stream(func(w *frameWriter) { _ = w.send(frameExit, []byte("{")) }),
 		"stray data":   stream(func(w *frameWriter) { _ = w.send(frameData, []byte("x")) }),
 		"no such out":  stream(func(w *frameWriter) { _ = w.sendJSON(frameFile, fileFrame{Out: 7}) }),
+		"two readies":  stream(func(w *frameWriter) { _ = w.send(frameReady, nil); _ = w.send(frameReady, nil) }),
+		"ready late":   stream(func(w *frameWriter) { _ = w.send(frameHello, nil); _ = w.send(frameReady, nil) }),
 		"two starts":   stream(func(w *frameWriter) { _ = w.send(frameHello, nil); _ = w.send(frameHello, nil) }),
 	} {
 		_, err := read(bad)
