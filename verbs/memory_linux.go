@@ -53,12 +53,28 @@ func hugePageSize() (int, error) {
 	return kb << 10, nil
 }
 
-// memlockLimit returns how many bytes this process may lock; limited is false
-// if there is no limit or it cannot be read.
-func memlockLimit() (limit uint64, limited bool) {
+// memlock returns how many bytes this process may lock and how many it has
+// registered; limited is false if there is no limit or it cannot be read.
+func memlock() (limit, used uint64, limited bool) {
 	var r unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r) != nil || r.Cur == unix.RLIM_INFINITY {
-		return 0, false
+		return 0, 0, false
 	}
-	return r.Cur, true
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return r.Cur, 0, true
+	}
+	return r.Cur, pinned(string(status)), true
+}
+
+// pinned finds the bytes that are pinned for devices in a process's status. A
+// kernel that does not say has none to tell.
+func pinned(status string) uint64 {
+	_, rest, _ := strings.Cut(status, "\nVmPin:")
+	line, _, _ := strings.Cut(rest, "\n")
+	kb, err := strconv.ParseUint(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(line), "kB")), 10, 53)
+	if err != nil {
+		return 0
+	}
+	return kb << 10
 }

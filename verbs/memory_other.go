@@ -8,4 +8,4 @@ func mapMemory(int, bool) ([]byte, func() error, error) {
 	return nil, nil, fmt.Errorf("RDMA memory needs linux: %w", ErrNotSupported)
 }
 
-func memlockLimit() (limit uint64, limited bool) { return 0, false }
+func memlock() (limit, used uint64, limited bool) { return 0, 0, false }

@@ -115,8 +115,8 @@ func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error
 
 // registerHint tells a limit that was hit from other reasons.
 func registerHint(err error, size int, access Access) string {
-	if limit, limited := memlockLimit(); errors.Is(err, syscall.ENOMEM) && limited && uint64(size) > limit {
-		return fmt.Sprintf("RLIMIT_MEMLOCK allows %d bytes: raise it with ulimit -l, LimitMEMLOCK= or --ulimit memlock", limit)
+	if limit, used, limited := memlock(); errors.Is(err, syscall.ENOMEM) && limited && used+uint64(size) > limit {
+		return fmt.Sprintf("RLIMIT_MEMLOCK allows %d bytes, of which %d are in use: raise it with ulimit -l, LimitMEMLOCK= or --ulimit memlock", limit, used)
 	}
 	if access&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && access&AccessLocalWrite == 0 {
 		return "remote write and remote atomic need local write"
