@@ -14,8 +14,8 @@ import (
 // CQOptions are the options of a completion queue.
 type CQOptions struct {
 	// Depth is how many completions the queue must hold; zero is 256. It has
-	// to cover every request that may be in flight: a queue that overflows is
-	// lost, with the queue pairs on it.
+	// to cover every request that may be in flight, and one more for each queue
+	// pair's closing: a queue that overflows is lost, with the queue pairs on it.
 	Depth int
 	// Events makes Wait work. Without it the queue can only be polled.
 	Events bool
@@ -69,6 +69,7 @@ func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 		return nil, d.err("create CQ", err)
 	}
 	cq := &CQ{dev: d, done: make(chan struct{}), only: opts.SolicitedOnly}
+	cq.side.open()
 	cq.stop = sync.OnceFunc(func() { close(cq.done) })
 	var ch *eventChannel
 	var raw cverbs.Channel

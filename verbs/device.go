@@ -144,6 +144,9 @@ func (d *Device) checkPort(number int) error {
 }
 
 func (d *Device) err(op string, err error) error {
+	if d == nil {
+		return &OpError{Op: op, Err: err} // of an object that was never made
+	}
 	return &OpError{Op: op, Device: d.name, Err: d.cause(err)}
 }
 

@@ -10,14 +10,19 @@ import (
 // operations and tells misuse instead of hiding it behind a lock.
 type guard struct{ word atomic.Uint32 }
 
+// A guard is closed until it is opened, and so is that of an object that was
+// never made.
 const (
-	guardIdle = iota
+	guardClosed = iota
+	guardIdle
 	guardBusy
-	guardClosed
 )
 
+// open lets goroutines in.
+func (g *guard) open() { g.word.Store(guardIdle) }
+
 // enter answers ErrConcurrentUse while another goroutine is inside, and
-// ErrClosed after shut.
+// ErrClosed before open and after shut.
 func (g *guard) enter() error {
 	if g.word.CompareAndSwap(guardIdle, guardBusy) {
 		return nil

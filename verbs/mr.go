@@ -162,15 +162,20 @@ func (mr *MR) SGE(off, n int) SGE {
 //
 // Implements: ibv_dereg_mr.
 func (mr *MR) Close() error {
+	var freed error
 	err := mr.obj.Close(func() error {
 		if err := mr.mr.Dereg(); err != nil {
 			return err
 		}
 		logDebug("memory deregistered", "device", mr.pd.dev.name, "lkey", mr.lkey)
-		return mr.free()
+		freed = mr.free() // the registration is over whatever becomes of the memory
+		return nil
 	})
 	if err != nil {
 		return mr.pd.dev.err("deregister memory", err)
+	}
+	if freed != nil {
+		return mr.pd.dev.err("free memory", freed)
 	}
 	return nil
 }

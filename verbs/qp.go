@@ -3,10 +3,10 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -97,8 +97,8 @@ func (o QPOptions) check(attr *DeviceAttr) error {
 			return fmt.Errorf("%s %d: the device allows 1 to %d", l.name, l.value, l.most)
 		}
 	}
-	if o.MaxInline < 0 {
-		return fmt.Errorf("MaxInline %d: it cannot be negative", o.MaxInline)
+	if o.MaxInline < 0 || o.MaxInline > math.MaxInt32 {
+		return fmt.Errorf("MaxInline %d: it must be 0 to %d", o.MaxInline, math.MaxInt32)
 	}
 	return nil
 }
@@ -137,6 +137,9 @@ type QP struct {
 // Implements: ibv_create_qp.
 func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 	d := pd.dev
+	if d == nil {
+		return nil, d.err("create QP", ErrClosed)
+	}
 	opts = opts.withDefaults(&d.attr)
 	if err := opts.check(&d.attr); err != nil {
 		return nil, d.err("create QP", err)
@@ -146,7 +149,11 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 	if err := qp.chooseAddress(); err != nil {
 		return nil, err
 	}
-	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj, &opts.RecvCQ.obj}
+	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj}
+	if opts.RecvCQ != opts.SendCQ {
+		// To be in use twice by one goroutine would meet a Close in between.
+		parents = append(parents, &opts.RecvCQ.obj)
+	}
 	if opts.SRQ != nil {
 		parents = append(parents, &opts.SRQ.obj)
 	}
@@ -256,11 +263,15 @@ func (qp *QP) GID() GIDChoice { return qp.gid }
 //
 // Implements: ibv_modify_qp.
 func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
-	const op = "modify QP"
 	if err := qp.obj.Use(); err != nil {
-		return qp.err(op, err)
+		return qp.err("modify QP", err)
 	}
 	defer qp.obj.Done()
+	return qp.modify(attr, mask)
+}
+
+// modify is Modify for whoever keeps the queue pair in use.
+func (qp *QP) modify(attr QPAttr, mask AttrMask) error {
 	qp.modifyMu.Lock()
 	defer qp.modifyMu.Unlock()
 	from := QPState(qp.state.Load())
@@ -344,20 +355,20 @@ func (qp *QP) Err() error { return qp.Modify(QPAttr{State: StateErr}, AttrState)
 // Requests that had not completed are delivered as StatusFlushed. Both sides
 // must be idle.
 func (qp *QP) Reset() error {
+	// In use before inside the guards: Close takes them in that order.
+	if err := qp.obj.Use(); err != nil {
+		return qp.err("reset QP", err)
+	}
+	defer qp.obj.Done()
 	for _, side := range []*guard{&qp.send.side, &qp.recv.side} {
 		if err := side.enter(); err != nil {
 			return qp.err("reset QP", err)
 		}
 		defer side.exit()
 	}
-	if qp.takesShared() {
-		// The device would drop completions of shared receives with the rest.
-		if err := qp.Err(); err != nil {
-			return err
-		}
-		qp.drainShared(time.Now().Add(drainLimit))
-	}
-	if err := qp.Modify(QPAttr{State: StateReset}, AttrState); err != nil {
+	// The device would drop what has completed and is not polled yet.
+	qp.drain()
+	if err := qp.modify(QPAttr{State: StateReset}, AttrState); err != nil {
 		return err
 	}
 	qp.happened.lastReceive.Store(false)
@@ -365,6 +376,9 @@ func (qp *QP) Reset() error {
 }
 
 func (qp *QP) err(op string, err error) error {
+	if qp == nil || qp.pd == nil {
+		return &OpError{Op: op, Err: err} // it was never made
+	}
 	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
 

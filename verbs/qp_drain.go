@@ -41,12 +41,14 @@ func (qp *QP) drain() {
 }
 
 func (qp *QP) drainOwn(end time.Time) {
+	// What has completed makes room on the CQs for what is flushed.
+	qp.drainCQs()
+	if qp.send.drained() && qp.recv.drained() {
+		return
+	}
 	qp.send.postBeacon()
 	for ; time.Now().Before(end); time.Sleep(drainPause) {
-		qp.opts.SendCQ.drain()
-		if qp.opts.RecvCQ != qp.opts.SendCQ {
-			qp.opts.RecvCQ.drain()
-		}
+		qp.drainCQs()
 		if qp.send.drained() && qp.recv.drained() {
 			return
 		}
@@ -55,9 +57,16 @@ func (qp *QP) drainOwn(end time.Time) {
 		"sends", qp.send.outstanding(), "receives", qp.recv.outstanding())
 }
 
+func (qp *QP) drainCQs() {
+	qp.opts.SendCQ.drain()
+	if qp.opts.RecvCQ != qp.opts.SendCQ {
+		qp.opts.RecvCQ.drain()
+	}
+}
+
 // drained reports whether every request has completed, or cannot be seen to: a
 // CQ that overflowed has lost completions for good.
-func (q *queue) drained() bool { return q.outstanding() == 0 || q.cq.overflown.Load() }
+func (q *queue) drained() bool { return q.pending() == 0 || q.cq.overflown.Load() }
 
 // takesShared reports whether the queue pair may have taken receives of an SRQ.
 func (qp *QP) takesShared() bool {

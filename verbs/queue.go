@@ -22,6 +22,7 @@ type queue struct {
 	mask  uint32         // rec's: slots of that ring, less one
 	base  uint64         // rec's: the upper half of the device's ids
 	tail  uint32         // sequence number of the next request to be posted
+	extra uint32         // beacons behind it; only whoever drains looks at them
 	depth uint32         // requests that may be in flight
 
 	maxSGE int   // pieces that a place has
@@ -46,6 +47,7 @@ func (q *queue) init(qp *QP, cq *CQ, depth, maxSGE int, ringSize uintptr) (ring 
 	}
 	q.ids, q.mask, q.base = q.rec.IDs, q.rec.Mask, q.rec.Base
 	q.room = depth
+	q.side.open()
 	return q.ring, nil
 }
 
@@ -62,6 +64,11 @@ func (q *queue) discard() {
 // provider may complete a request that it refused: that counts for nothing.
 func (q *queue) outstanding() uint32 {
 	return uint32(max(0, int32(q.tail-atomic.LoadUint32(&q.rec.Head))))
+}
+
+// pending is outstanding, the beacon included.
+func (q *queue) pending() uint32 {
+	return uint32(max(0, int32(q.tail+q.extra-atomic.LoadUint32(&q.rec.Head))))
 }
 
 // fits reports whether a request of so many pieces fits the queue and a place;
@@ -81,6 +88,9 @@ func (q *queue) fits(id uint64, pieces int, option string) bool {
 // look counts the room anew from what has completed, and reports whether one
 // more request fits.
 func (q *queue) look() bool {
+	if q.rec == nil {
+		return false
+	}
 	q.room = int(q.depth - q.outstanding())
 	return q.n < q.room
 }
@@ -137,9 +147,6 @@ func (q *queue) account(n int32) {
 func (q *queue) flushed() []Completion {
 	var list []Completion
 	for seq := q.tail - q.outstanding(); seq != q.tail; seq++ {
-		if q.rec.HasBeacon != 0 && seq == q.rec.Beacon {
-			continue
-		}
 		list = append(list, Completion{wc: cverbs.WC{
 			WRID:   *(*uint64)(unsafe.Add(q.ids, uintptr(seq&q.mask)*8)),
 			Status: cverbs.IBV_WC_WR_FLUSH_ERR,
@@ -155,7 +162,8 @@ func (q *queue) restart() error {
 	if err := q.rec.Renew(); err != nil {
 		return err
 	}
-	q.base, q.tail, q.room = q.rec.Base, 0, int(q.depth)
+	q.rec.HasBeacon = 0
+	q.base, q.tail, q.extra, q.room = q.rec.Base, 0, 0, int(q.depth)
 	q.n, q.err, q.full = 0, nil, false
 	q.cq.deliver(list)
 	return nil

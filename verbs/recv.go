@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"runtime"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -53,6 +54,7 @@ func (b *RecvBatch) Recv(id uint64, local ...SGE) {
 	wr.WRID = b.next(id)
 	wr.NumSGE = int32(len(local))
 	b.fill(wr.SGList, id, local)
+	runtime.KeepAlive(b) // and with it the memory that wr lies in
 }
 
 // Post posts the batch, which is empty afterwards, and returns how many requests

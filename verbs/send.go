@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"syscall"
 	"unsafe"
 
@@ -30,7 +31,7 @@ type SendBatch struct {
 
 // Request is a request in a batch. Its methods change it until Post.
 type Request struct {
-	b  *SendBatch
+	b  *SendBatch // keeps the memory that wr lies in
 	wr *cverbs.SendWR
 }
 
@@ -80,6 +81,7 @@ func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request 
 func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
 	r.wr.Imm = swap32(imm)
+	runtime.KeepAlive(b)
 	return r
 }
 
@@ -102,6 +104,7 @@ func (b *SendBatch) Send(id uint64, local ...SGE) Request {
 func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, anywhere, local)
 	r.wr.Imm = swap32(imm)
+	runtime.KeepAlive(b)
 	return r
 }
 
@@ -109,9 +112,10 @@ func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
 // that is right, makes no call and keeps everything in registers.
 func (b *SendBatch) add(op int32, id uint64, remote RemoteBuffer, local []SGE) Request {
 	if b.n < b.room && b.carries>>uint(op)&1 != 0 && len(local) == 1 && local[0].Addr != badAddr &&
-		uint64(local[0].Length) <= remote.Len {
+		uint64(local[0].Length) <= remote.Len && remote.Addr != badAddr {
 		wr := b.place(op, id, remote, 1)
 		*(*SGE)(unsafe.Pointer(wr.SGList)) = local[0]
+		runtime.KeepAlive(b) // and with it the memory that wr lies in
 		return Request{b, wr}
 	}
 	return b.addCarefully(op, id, remote, local)
@@ -126,16 +130,17 @@ func (b *SendBatch) addCarefully(op int32, id uint64, remote RemoteBuffer, local
 		return Request{b, &b.spare}
 	}
 	wr := b.place(op, id, remote, len(local))
-	if total := b.fill(wr.SGList, id, local); total > remote.Len {
+	if total := b.fill(wr.SGList, id, local); total > remote.Len || remote.Addr == badAddr {
 		b.failRemote(id, remote, total)
 	}
+	runtime.KeepAlive(b)
 	return Request{b, wr}
 }
 
 // place takes the batch's next place, which there is, and writes those of its
 // fields that can have changed.
 func (b *SendBatch) place(op int32, id uint64, remote RemoteBuffer, pieces int) *cverbs.SendWR {
-	wr := (*cverbs.SendWR)(unsafe.Add(b.ring, b.n*int(unsafe.Sizeof(cverbs.SendWR{}))))
+	wr := &b.wrs[b.n]
 	wr.WRID = b.next(id)
 	wr.NumSGE, wr.Opcode = int32(pieces), op
 	wr.Flags = cverbs.IBV_SEND_SIGNALED
@@ -154,18 +159,21 @@ func (b *SendBatch) failRemote(id uint64, remote RemoteBuffer, total uint64) {
 // Unsignaled keeps the request from making a completion if it succeeds.
 func (r Request) Unsignaled() Request {
 	r.wr.Flags &^= cverbs.IBV_SEND_SIGNALED
+	runtime.KeepAlive(r.b)
 	return r
 }
 
 // Fence holds the request back until the RDMA reads before it are done.
 func (r Request) Fence() Request {
 	r.wr.Flags |= cverbs.IBV_SEND_FENCE
+	runtime.KeepAlive(r.b)
 	return r
 }
 
 // Solicited wakes a peer that waits on a CQ with SolicitedOnly.
 func (r Request) Solicited() Request {
 	r.wr.Flags |= cverbs.IBV_SEND_SOLICITED
+	runtime.KeepAlive(r.b)
 	return r
 }
 
@@ -187,6 +195,7 @@ func (r Request) Inline() Request {
 		r.b.fail(errors.New("an RDMA read or an atomic cannot be inline: it brings data"))
 	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
+	runtime.KeepAlive(r.b)
 	return r
 }
 
@@ -304,5 +313,5 @@ func (b *SendBatch) postBeacon() {
 	}
 	wr.WRID = b.setBeacon()
 	wr.Opcode, wr.Flags, wr.NumSGE = cverbs.IBV_WR_SEND, cverbs.IBV_SEND_SIGNALED, 0
-	b.account(b.qp.qp.PostSend(wr, 1).Posted)
+	b.extra = uint32(b.qp.qp.PostSend(wr, 1).Posted)
 }

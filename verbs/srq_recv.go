@@ -44,6 +44,7 @@ func (b *SRQRecvBatch) init(srq *SRQ) error {
 		return err
 	}
 	b.depth.Store(uint32(srq.opts.MaxRecv))
+	b.side.open()
 	return nil
 }
 

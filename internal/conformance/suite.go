@@ -15,7 +15,7 @@ func Cases() []Case {
 	var all []Case
 	for _, topic := range [][]Case{
 		transferCases, batchCases, waitCases, requestErrorCases, remoteErrorCases,
-		stateCases, memoryCases, lifetimeCases, misuseCases,
+		stateCases, memoryCases, lifetimeCases, misuseCases, hostileCases,
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
 	} {

@@ -38,10 +38,11 @@ func Enter(o *Object, owner Closer, name string, parents ...*Object) {
 	for _, p := range parents {
 		e.parents = append(e.parents, p.entry)
 	}
-	e.enter()
+	// Whoever finds the entry finds the object open.
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	o.entry = e
-	o.mu.Unlock()
+	e.enter()
 }
 
 // Close waits for the calls inside, runs destroy and leaves the registry. It
