@@ -25,8 +25,6 @@ const (
 	FeatureAccessCheck Feature = "check of access bits"
 	// FeatureLastWQE is the asynchronous event QP_LAST_WQE_REACHED.
 	FeatureLastWQE Feature = "last WQE reached event"
-	// FeatureResume is sending on by itself when a queue pair leaves SQD.
-	FeatureResume Feature = "sending after SQD without a further post"
 	// FeatureSRQFlush is the flushed completion of a shared receive that a queue
 	// pair had begun to fill when it went to the error state.
 	FeatureSRQFlush Feature = "flush of a shared receive under way"
@@ -42,9 +40,9 @@ const (
 var cannot = []kernelLimits{
 	{6, 1, []Feature{
 		FeatureFlush, FeatureAtomicWrite, FeatureODP, FeatureAccessCheck,
-		FeatureLastWQE, FeatureResume, FeatureLargeMessage, FeatureDisassociate,
+		FeatureLastWQE, FeatureLargeMessage, FeatureDisassociate,
 	}},
-	{6, 12, []Feature{FeatureResume, FeatureSRQFlush, FeatureODP, FeatureDisassociate}},
+	{6, 12, []Feature{FeatureSRQFlush, FeatureODP, FeatureDisassociate}},
 	{7, 3, []Feature{FeatureSRQFlush}},
 }
 
