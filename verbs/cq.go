@@ -144,9 +144,9 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 	return n, nil
 }
 
-// spinPolls bounds one stay in C to some tens of microseconds, so that neither
-// the scheduler nor a cancelled context waits long for a spinning goroutine.
-const spinPolls = 1000
+// spinPolls bounds one stay in C to some ten microseconds, so that neither the
+// scheduler nor a cancelled context waits long for a spinning goroutine.
+const spinPolls = 300
 
 // Spin polls without pause until there is a completion, and moves what there is
 // to dst. It returns the context's error when that ends, and ErrClosed when the

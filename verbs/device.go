@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -38,7 +39,7 @@ type Device struct {
 func Open(name string) (*Device, error) {
 	s := sysScan{Reader: sysfs.NewReader(infoRoot(name))}
 	if err := s.find(name); err != nil {
-		return nil, &OpError{Op: "open device", Err: err}
+		return nil, &OpError{Op: "open device", Err: err, Hint: missingHint(name)}
 	}
 	ctx, err := cverbs.OpenDevice(name)
 	if err != nil {
@@ -57,6 +58,14 @@ func Open(name string) (*Device, error) {
 	logDebug("device opened", "device", name, "firmware", d.attr.Firmware)
 	life.Enter(&d.obj, d, "device "+name)
 	return d, nil
+}
+
+// missingHint tells a device of this process that was not asked for.
+func missingHint(name string) string {
+	if _, ok := cverbs.ProviderOf(name); !ok && strings.HasPrefix(name, "loop") {
+		return "the in-process device is there once the program imports verbs/verbstest"
+	}
+	return ""
 }
 
 // infoRoot is the tree that describes a device: the kernel's, or its provider's.

@@ -195,6 +195,9 @@ func (qp *QP) chooseAddress() (err error) {
 	} else {
 		qp.gid, err = ChooseGID(qp.port)
 	}
+	if err == nil && qp.gid.Index > math.MaxUint8 {
+		err = fmt.Errorf("GID index %d: a route has room for 255", qp.gid.Index)
+	}
 	if err != nil {
 		return &OpError{Op: "choose GID", Device: d.name, Port: qp.opts.Port, Err: err}
 	}

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,8 @@ int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 			return n;
 		relax();
 	}
+	/* What fills the CQ may be a thread of the kernel on this processor. */
+	sched_yield();
 	return 0;
 }
 

@@ -73,8 +73,8 @@ struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, i
 
 /* How many completions were stored, or a negative errno. */
 int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries);
-/* Polls until there is a completion, at most so many times: reading a clock can
- * cost more than a poll. */
+/* Polls until there is a completion, at most so many times, and then gives way
+ * once. It counts because reading a clock can cost more than a poll. */
 int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls);
 /* 0 or a positive errno. */
 int gf1_arm(struct gf1_cq *cq, int solicited_only);

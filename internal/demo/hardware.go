@@ -34,6 +34,25 @@ func listHardware(w io.Writer) error {
 	return nil
 }
 
+// checkDevice answers which devices there are if the one asked for is not.
+func checkDevice(name string) error {
+	found, err := verbs.Devices()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, d := range found {
+		if d.Name == name {
+			return nil
+		}
+		names = append(names, d.Name)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%s=%s: this machine has no RDMA device; without %s the demo runs in a virtual machine", deviceEnv, name, deviceEnv)
+	}
+	return fmt.Errorf("%s=%s: this machine has %s", deviceEnv, name, strings.Join(names, ", "))
+}
+
 // nvidiaGPUs lists the models that the driver shows below dir.
 func nvidiaGPUs(dir string) []string {
 	files, err := filepath.Glob(filepath.Join(dir, "*", "information"))
