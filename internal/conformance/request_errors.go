@@ -22,9 +22,11 @@ func (r *Rig) failing(a *End, add func(*verbs.SendBatch), statuses ...verbs.Stat
 	add(a.QP.SendBatch())
 	a.post(1)
 	r.bad(a.sent(), 1, statuses...)
-	state, err := a.QP.State()
-	require.NoError(r, err)
-	require.Equal(r, verbs.StateErr, state)
+	// The completion may be seen before the state has changed.
+	require.Eventually(r, func() bool {
+		state, err := a.QP.State()
+		return err == nil && state == verbs.StateErr
+	}, patience, 1e6)
 }
 
 // localProtection: soft-RoCE calls a key that it does not know an operation
