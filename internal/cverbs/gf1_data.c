@@ -255,52 +255,50 @@ static int32_t post_rc(int rc)
 	return rc < 0 ? -rc : rc;
 }
 
-struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n)
+/* What came of posting n requests, of which the device took the first taken if
+ * it did not take all. */
+static struct gf1_posted outcome(int rc, int n, ptrdiff_t taken)
 {
 	struct gf1_posted result = { .posted = n };
+
+	if (rc != 0) {
+		result.rc = post_rc(rc);
+		result.posted = (int32_t)taken;
+	}
+	return result;
+}
+
+struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n)
+{
 	struct gf1_send_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_send(qp, wr, &bad);
 	wr[n - 1].next = next;
-	if (rc != 0) {
-		result.rc = post_rc(rc);
-		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
-	}
-	return result;
+	return outcome(rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n)
 {
-	struct gf1_posted result = { .posted = n };
 	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_recv(qp, wr, &bad);
 	wr[n - 1].next = next;
-	if (rc != 0) {
-		result.rc = post_rc(rc);
-		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
-	}
-	return result;
+	return outcome(rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n)
 {
-	struct gf1_posted result = { .posted = n };
 	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = srq->context->ops.post_srq_recv(srq, wr, &bad);
 	wr[n - 1].next = next;
-	if (rc != 0) {
-		result.rc = post_rc(rc);
-		result.posted = bad != NULL ? (int32_t)(bad - wr) : 0;
-	}
-	return result;
+	return outcome(rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,
