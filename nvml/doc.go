@@ -6,7 +6,8 @@
 // Go: it holds the values and what can be worked out from them. Its sources are
 //
 //   - nvml/nvmllib, which asks the machine's own libnvidia-ml through go-nvml;
-//   - Snapshot, which holds what a source said earlier and marshals to JSON.
+//   - Snapshot, which holds what a source said earlier and marshals to JSON;
+//   - nvml/nvmltest, whose hosts are data, for tests.
 //
 // A program that only chooses between GPUs takes a Source and needs neither cgo
 // nor a driver to be built and tested:

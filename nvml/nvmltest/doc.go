@@ -1,0 +1,15 @@
+// Package nvmltest has machines with GPUs for tests: data, no driver.
+//
+//	host := nvmltest.H100()
+//	plan, err := choose(host) // takes an nvml.Source
+//
+// A host can be changed before it is used: its Data are plain values. While it
+// is used, Emit sends events to those who watch, and Lose makes a GPU fall off
+// the bus.
+//
+// Addresses, NUMA nodes, processors and links of A100 and H100 are those of
+// machines that were captured (a DGX A100, and an H100 machine of a cloud), and
+// so are the addresses and nodes of GB300. What such captures do not hold
+// (names of switches, memory nodes, an H200's addresses) is filled in as it is
+// usual. UUIDs and serial numbers are made up.
+package nvmltest
