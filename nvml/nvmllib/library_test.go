@@ -29,6 +29,9 @@ const (
 // functions of an old driver for the child processes that want it.
 var fake, oldFake string
 
+// go-nvml's header is found by the go command.
+const needsTools = "needs a C compiler and Go, to build a library to talk to: install gcc"
+
 // childTest names the test that a child process of this binary runs.
 const childTest = "GOFABRIC_NVML_CHILD"
 
@@ -40,7 +43,9 @@ func TestMain(m *testing.M) {
 				panic(err)
 			}
 			defer os.RemoveAll(dir)
-			if _, err := exec.LookPath("cc"); err == nil {
+			_, noCompiler := exec.LookPath("cc")
+			_, noGo := exec.LookPath("go")
+			if noCompiler == nil && noGo == nil {
 				fake, oldFake = compile(dir, "new"), compile(dir, "old", "-DOLD_DRIVER")
 			}
 		}
@@ -68,7 +73,7 @@ func compile(dir, name string, flags ...string) string {
 func open(t *testing.T) *Library {
 	t.Helper()
 	if fake == "" {
-		testutil.Skip(t, "needs a C compiler: install gcc")
+		testutil.Skip(t, needsTools)
 	}
 	l, err := Open(Options{Path: fake})
 	require.NoError(t, err)
@@ -339,7 +344,7 @@ func child(t *testing.T, library string) {
 func TestOldDriver(t *testing.T) {
 	if os.Getenv(childTest) == "" {
 		if oldFake == "" {
-			testutil.Skip(t, "needs a C compiler: install gcc")
+			testutil.Skip(t, needsTools)
 		}
 		child(t, oldFake)
 		return
