@@ -7,9 +7,10 @@
 // is used, Emit sends events to those who watch, and Lose makes a GPU fall off
 // the bus.
 //
-// Addresses, NUMA nodes, processors and links of A100 and H100 are those of
-// machines that were captured (a DGX A100, and an H100 machine of a cloud), and
-// so are the addresses and nodes of GB300. What such captures do not hold
-// (names of switches, memory nodes, an H200's addresses) is filled in as it is
-// usual. UUIDs and serial numbers are made up.
+// H200Pair is a machine that this package's driver was run on. Addresses, NUMA
+// nodes, processors and links of A100 and H100 are those of machines that were
+// captured (a DGX A100, and an H100 machine of a cloud), and so are the addresses
+// and nodes of GB300. What captures do not hold (switches' addresses, memory
+// nodes, the addresses of eight H200) is filled in as it is usual. UUIDs and
+// serial numbers are made up.
 package nvmltest

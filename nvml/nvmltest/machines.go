@@ -173,12 +173,16 @@ func H200() *Host {
 	return h
 }
 
-// H200Pair is a virtual machine with two of such a machine's GPUs: the links end
-// at switches that the guest does not have, and nobody knows the NUMA node.
+// H200Pair is a virtual machine with two of such a machine's GPUs, as one was
+// seen: NVLinks that end at switches which the guest does not have, one flat bus,
+// one NUMA node, and no peer access by PCI, only by NVLink.
 func H200Pair() *Host {
-	places := []place{{"0000:00:06.0", -1, ""}, {"0000:00:07.0", -1, ""}}
+	places := []place{{"0000:00:06.0", 0, "0-31"}, {"0000:00:07.0", 0, "0-31"}}
 	h := machine(h200, places, nvml.P2POK, func(int, int) nvml.Ancestor { return nvml.AncestorHostBridge })
 	h.hopper("", "", "", "")
+	for i := range h.Data.Pairs {
+		h.Data.Pairs[i].PCI = ptr(nvml.P2PNotSupported)
+	}
 	return h
 }
 
