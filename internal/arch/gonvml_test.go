@@ -103,5 +103,5 @@ func main() {
 `)
 	output, err := exec.Command(binary, t.TempDir()+"/libnvidia-ml.so.1").CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	assert.Regexp(t, `^true nvml: open libnvidia-ml: .*libnvidia-ml1`, string(output))
+	assert.Regexp(t, `^true nvml: open the driver's library: .*libnvidia-ml1`, string(output))
 }

@@ -48,7 +48,7 @@ var needed = []string{
 //
 // Implements: nvmlInit_v2.
 func Open(options Options) (*Library, error) {
-	const op = "open libnvidia-ml"
+	const op = "open the driver's library"
 	process.Lock()
 	defer process.Unlock()
 	path := options.path()
@@ -93,7 +93,7 @@ func (l *Library) Close() error {
 		process.Lock()
 		defer process.Unlock()
 		if ret := l.api.Shutdown(); ret != success {
-			return &nvml.OpError{Op: "close libnvidia-ml", Err: nvml.Code(ret)}
+			return &nvml.OpError{Op: "close the driver's library", Err: nvml.Code(ret)}
 		}
 		return nil
 	})

@@ -16,7 +16,7 @@ func none(op string) error {
 }
 
 // Open answers nvml.ErrNotSupported.
-func Open(Options) (*Library, error) { return nil, none("open " + defaultLibrary) }
+func Open(Options) (*Library, error) { return nil, none("open the driver's library") }
 
 // Close answers nvml.ErrNotSupported.
 func (l *Library) Close() error { return none("close") }

@@ -7,7 +7,7 @@
 // is used, Emit sends events to those who watch, and Lose makes a GPU fall off
 // the bus.
 //
-// H200Pair is a machine that this package's driver was run on. Addresses, NUMA
+// H200Pair is a machine on which package nvmllib was run. Addresses, NUMA
 // nodes, processors and links of A100 and H100 are those of machines that were
 // captured (a DGX A100, and an H100 machine of a cloud), and so are the addresses
 // and nodes of GB300. What captures do not hold (switches' addresses, memory
