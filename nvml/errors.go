@@ -57,57 +57,57 @@ type Code int
 
 // NVML's codes that a program may want to tell apart.
 const (
-	CodeUninitialized      Code = 1
-	CodeInvalidArgument    Code = 2
-	CodeNotSupported       Code = 3
-	CodeNoPermission       Code = 4
-	CodeNotFound           Code = 6
-	CodeDriverNotLoaded    Code = 9
-	CodeTimeout            Code = 10
-	CodeFunctionNotFound   Code = 13
-	CodeGPUIsLost          Code = 15
-	CodeResetRequired      Code = 16
-	CodeOperatingSystem    Code = 17
-	CodeLibraryMismatch    Code = 18
-	CodeNoData             Code = 21
-	CodeArgumentVersion    Code = 25
-	CodeDeprecated         Code = 26
-	CodeGPUNotFound        Code = 28
-	CodeUnknown            Code = 999
-	codeInsufficientSize   Code = 7
-	codeIRQIssue           Code = 11
-	codeCorruptedInforom   Code = 14
-	codeInUse              Code = 19
-	codeMemory             Code = 20
-	codeNotReady           Code = 27
-	codeInsufficientSource Code = 23
+	CodeUninitialized    Code = 1
+	CodeInvalidArgument  Code = 2
+	CodeNotSupported     Code = 3
+	CodeNoPermission     Code = 4
+	CodeNotFound         Code = 6
+	CodeDriverNotLoaded  Code = 9
+	CodeTimeout          Code = 10
+	CodeFunctionNotFound Code = 13
+	CodeGPUIsLost        Code = 15
+	CodeResetRequired    Code = 16
+	CodeOperatingSystem  Code = 17
+	CodeLibraryMismatch  Code = 18
+	CodeNoData           Code = 21
+	CodeArgumentVersion  Code = 25
+	CodeDeprecated       Code = 26
+	CodeGPUNotFound      Code = 28
+	CodeUnknown          Code = 999
+	codeInsufficientSize Code = 7
+	codeIRQIssue         Code = 11
+	codeCorruptedInforom Code = 14
+	codeInUse            Code = 19
+	codeMemory           Code = 20
+	codeNotReady         Code = 27
+	codeOutOfResources   Code = 23
 )
 
 var codeTexts = map[Code]string{
-	CodeUninitialized:      "NVML is not initialised",
-	CodeInvalidArgument:    "invalid argument",
-	CodeNotSupported:       "not supported by this GPU or driver",
-	CodeNoPermission:       "no permission",
-	CodeNotFound:           "not found",
-	codeInsufficientSize:   "insufficient size",
-	CodeDriverNotLoaded:    "the NVIDIA kernel driver is not loaded",
-	CodeTimeout:            "timed out",
-	codeIRQIssue:           "the kernel found an interrupt problem with the GPU",
-	CodeFunctionNotFound:   "the driver has no such function",
-	codeCorruptedInforom:   "the board's infoROM is corrupted",
-	CodeGPUIsLost:          "the GPU has fallen off the bus",
-	CodeResetRequired:      "the GPU needs a reset",
-	CodeOperatingSystem:    "the operating system blocks the device (cgroup, or a container without the device file)",
-	CodeLibraryMismatch:    "libnvidia-ml and the kernel driver are of different versions",
-	codeInUse:              "in use",
-	codeMemory:             "out of memory",
-	CodeNoData:             "no data",
-	codeInsufficientSource: "out of a critical resource",
-	CodeArgumentVersion:    "the driver does not know this version of the question",
-	CodeDeprecated:         "no longer offered by the driver",
-	codeNotReady:           "not ready",
-	CodeGPUNotFound:        "no GPU found",
-	CodeUnknown:            "unknown error of the driver",
+	CodeUninitialized:    "NVML is not initialised",
+	CodeInvalidArgument:  "invalid argument",
+	CodeNotSupported:     "not supported by this GPU or driver",
+	CodeNoPermission:     "no permission",
+	CodeNotFound:         "not found",
+	codeInsufficientSize: "insufficient size",
+	CodeDriverNotLoaded:  "the NVIDIA kernel driver is not loaded",
+	CodeTimeout:          "timed out",
+	codeIRQIssue:         "the kernel found an interrupt problem with the GPU",
+	CodeFunctionNotFound: "the driver has no such function",
+	codeCorruptedInforom: "the board's infoROM is corrupted",
+	CodeGPUIsLost:        "the GPU has fallen off the bus",
+	CodeResetRequired:    "the GPU needs a reset",
+	CodeOperatingSystem:  "the operating system blocks the device (cgroup, or a container without the device file)",
+	CodeLibraryMismatch:  "libnvidia-ml and the kernel driver are of different versions",
+	codeInUse:            "in use",
+	codeMemory:           "out of memory",
+	CodeNoData:           "no data",
+	codeOutOfResources:   "out of a critical resource",
+	CodeArgumentVersion:  "the driver does not know this version of the question",
+	CodeDeprecated:       "no longer offered by the driver",
+	codeNotReady:         "not ready",
+	CodeGPUNotFound:      "no GPU found",
+	CodeUnknown:          "unknown error of the driver",
 }
 
 // Error implements error.
