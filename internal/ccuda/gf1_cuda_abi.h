@@ -13,8 +13,7 @@ typedef uintptr_t gf1_cuda_handle;
 
 enum {
 	GF1_CUDA_NOT_INITIALIZED = 3,
-	GF1_CUDA_UNIQUE_BYTES = 16, /* of a CUuuid */
-	GF1_CUDA_IPC_BYTES = 64,    /* of a handle that goes to another process */
+	GF1_CUDA_IPC_BYTES = 64, /* of a handle that goes to another process */
 };
 
 /* Options of cuModuleLoadDataEx. */

@@ -2,6 +2,7 @@
 
 #include "gf1_cuda_shim.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 enum { INVALID_VALUE = 1 };
@@ -79,11 +80,20 @@ int gf1_cuda_range(gf1_cuda_handle context, uint64_t address, uint64_t *base, si
 	GF1_CUDA_IN(context, gf1_cuda.cuMemGetAddressRange_v2(base, size, address));
 }
 
+/* A descriptor that a child process inherited would keep the memory. */
+static int dma_buf(uint64_t address, size_t size, int *fd)
+{
+	int rc = gf1_cuda.cuMemGetHandleForAddressRange(fd, address, size, GF1_CUDA_RANGE_DMA_BUF_FD, 0);
+
+	if (rc == 0)
+		fcntl(*fd, F_SETFD, FD_CLOEXEC);
+	return rc;
+}
+
 int gf1_cuda_dma_buf(gf1_cuda_handle context, uint64_t address, size_t size, int *fd)
 {
 	GF1_CUDA_NEED(cuMemGetHandleForAddressRange);
-	GF1_CUDA_IN(context,
-		    gf1_cuda.cuMemGetHandleForAddressRange(fd, address, size, GF1_CUDA_RANGE_DMA_BUF_FD, 0));
+	GF1_CUDA_IN(context, dma_buf(address, size, fd));
 }
 
 /* Gives read and write access to the devices one after the other. */

@@ -38,11 +38,6 @@ int gf1_cuda_module_function(gf1_cuda_handle context, gf1_cuda_handle module, co
 	GF1_CUDA_IN(context, gf1_cuda.cuModuleGetFunction(out, module, name));
 }
 
-int gf1_cuda_module_global(gf1_cuda_handle context, gf1_cuda_handle module, const char *name, uint64_t *address, size_t *size)
-{
-	GF1_CUDA_IN(context, gf1_cuda.cuModuleGetGlobal_v2(address, size, module, name));
-}
-
 int gf1_cuda_param(gf1_cuda_handle context, gf1_cuda_handle function, size_t index, size_t *offset, size_t *size)
 {
 	GF1_CUDA_NEED(cuFuncGetParamInfo);

@@ -74,7 +74,6 @@ int gf1_cuda_exec_destroy(gf1_cuda_handle context, gf1_cuda_handle exec);
 int gf1_cuda_module_load(gf1_cuda_handle context, const void *image, char *log, size_t len, gf1_cuda_handle *out);
 int gf1_cuda_module_unload(gf1_cuda_handle context, gf1_cuda_handle module);
 int gf1_cuda_module_function(gf1_cuda_handle context, gf1_cuda_handle module, const char *name, gf1_cuda_handle *out);
-int gf1_cuda_module_global(gf1_cuda_handle context, gf1_cuda_handle module, const char *name, uint64_t *address, size_t *size);
 int gf1_cuda_param(gf1_cuda_handle context, gf1_cuda_handle function, size_t index, size_t *offset, size_t *size);
 int gf1_cuda_function_get(gf1_cuda_handle context, gf1_cuda_handle function, int attribute, int *value);
 int gf1_cuda_function_set(gf1_cuda_handle context, gf1_cuda_handle function, int attribute, int value);

@@ -66,7 +66,6 @@
 	  (gf1_cuda_handle *module, const void *image, unsigned int count, int *options, void **values)) \
 	X(cuModuleUnload, (gf1_cuda_handle module)) \
 	X(cuModuleGetFunction, (gf1_cuda_handle *function, gf1_cuda_handle module, const char *name)) \
-	X(cuModuleGetGlobal_v2, (uint64_t *address, size_t *size, gf1_cuda_handle module, const char *name)) \
 	X(cuFuncGetAttribute, (int *value, int attribute, gf1_cuda_handle function)) \
 	X(cuFuncSetAttribute, (gf1_cuda_handle function, int attribute, int value)) \
 	X(cuLaunchKernel, \

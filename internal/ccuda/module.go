@@ -45,18 +45,6 @@ func (c Context) Function(m uintptr, name string) (uintptr, Result) {
 	return uintptr(f), Result(rc)
 }
 
-// Global finds a variable of a module.
-//
-// Implements: cuModuleGetGlobal.
-func (c Context) Global(m uintptr, name string) (addr, size uint64, r Result) {
-	cname := C.CString(name)
-	defer C.free(unsafe.Pointer(cname))
-	var a C.uint64_t
-	var n C.size_t
-	rc := C.gf1_cuda_module_global(c.c(), C.gf1_cuda_handle(m), cname, &a, &n)
-	return uint64(a), uint64(n), Result(rc)
-}
-
 // Param tells where a kernel's parameter lies among the packed arguments.
 //
 // Implements: cuFuncGetParamInfo.

@@ -75,7 +75,6 @@ func (Context) DestroyExec(uintptr) Result                        { return 0 }
 func (Context) LoadModule([]byte) (_ uintptr, _ string, _ Result) { return }
 func (Context) UnloadModule(uintptr) Result                       { return 0 }
 func (Context) Function(uintptr, string) (uintptr, Result)        { return 0, 0 }
-func (Context) Global(uintptr, string) (_, _ uint64, _ Result)    { return }
 func (Context) Param(uintptr, int) (Param, Result)                { return Param{}, 0 }
 func (Context) FunctionAttribute(uintptr, int) (int, Result)      { return 0, 0 }
 func (Context) SetFunctionAttribute(uintptr, int, int) Result     { return 0 }
