@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/gofabric/gofabric/cuda"
@@ -159,12 +158,12 @@ func TestNotSupported(t *testing.T) {
 }
 
 func init() {
-	children["count"] = func() error {
+	children["count"] = func(context.Context) error {
 		n, err := cuda.DeviceCount()
 		fmt.Print(n)
 		return err
 	}
-	children["nolibrary"] = func() error {
+	children["nolibrary"] = func(context.Context) error {
 		_, err := cuda.Open(0)
 		if !errors.Is(err, cuda.ErrLibraryNotFound) {
 			return fmt.Errorf("not ErrLibraryNotFound: %w", err)
@@ -201,7 +200,7 @@ func TestOldDriver(t *testing.T) {
 }
 
 // oldLibrary prints the errors of what an old driver lacks, and does the rest.
-func oldLibrary() error {
+func oldLibrary(ctx context.Context) error {
 	d, err := cuda.Open(0)
 	if err != nil {
 		return err
@@ -243,12 +242,11 @@ func oldLibrary() error {
 		return err
 	}
 	got := make([]byte, 4096)
-	if err := s.CopyToHost(context.Background(), got, b.Span()); err != nil {
+	if err := s.CopyToHost(ctx, got, b.Span()); err != nil {
 		return err
 	}
 	if got[0] != 5 || got[63] != 0 {
-		fmt.Fprintln(os.Stderr, got[:64])
-		return errors.New("the kernel did not fill")
+		return fmt.Errorf("the kernel did not fill: %v", got[:64])
 	}
 	return d.CloseAll()
 }

@@ -34,17 +34,23 @@ func nvidiaDevices() []string {
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(childEnv); role != "" {
-		if err := children[role](); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		os.Exit(runAsChild(role))
 	}
 	if realGPU {
 		// The driver keeps threads and files of its own.
 		os.Exit(m.Run())
 	}
 	os.Exit(fakegpu.Main(fakegpu.Options{}, func() int { return testutil.Main(m, nothingOpen) }))
+}
+
+func runAsChild(role string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if err := children[role](ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
 }
 
 func nothingOpen() error {
@@ -153,7 +159,7 @@ func keepBusy(t testing.TB, s *cuda.Stream) (release func()) {
 }
 
 // children are what this test binary does as a child process.
-var children = map[string]func() error{}
+var children = map[string]func(context.Context) error{}
 
 // runChild runs this test binary as a child and returns what it printed.
 func runChild(t testing.TB, role string, input []byte, env ...string) string {
