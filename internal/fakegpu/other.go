@@ -1,0 +1,12 @@
+//go:build !unix
+
+package fakegpu
+
+import (
+	"errors"
+	"os"
+)
+
+func lock(string) (func(), error) { return nil, errors.ErrUnsupported }
+
+func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }

@@ -1,0 +1,61 @@
+// The kernels that the fake can run. Each does what the kernel of its name in
+// ../kernels.ptx does: one thread an element, threads past the count do nothing.
+// A new one is a function and a line in the table.
+#include "state.h"
+
+#include <string.h>
+
+static u64 number(const struct launch *l, int i) { return *(u64 *)l->args[i]; }
+
+// array answers where n elements can be reached; a thread that would touch what
+// is not there makes the whole context fail, as on a GPU.
+static void *array(const struct launch *l, int i, u64 n, size_t width) {
+	pthread_mutex_lock(&gf1_lock);
+	void *p = gf1_shadow(number(l, i), n * width);
+	pthread_mutex_unlock(&gf1_lock);
+	return p;
+}
+
+static u64 elements(const struct launch *l, u64 n) { return n < l->threads ? n : l->threads; }
+
+// gf1_fill_u32(u32 *to, u64 n, u32 value)
+static CUresult fill_u32(const struct launch *l) {
+	u64 n = elements(l, number(l, 1));
+	uint32_t *to = array(l, 0, n, 4), value = *(uint32_t *)l->args[2];
+	if (to == NULL && n > 0)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	for (u64 i = 0; i < n; i++)
+		to[i] = value;
+	return CUDA_SUCCESS;
+}
+
+// gf1_add_f32(f32 *to, const f32 *a, const f32 *b, u64 n)
+static CUresult add_f32(const struct launch *l) {
+	u64 n = elements(l, number(l, 3));
+	float *to = array(l, 0, n, 4), *a = array(l, 1, n, 4), *b = array(l, 2, n, 4);
+	if ((to == NULL || a == NULL || b == NULL) && n > 0)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	for (u64 i = 0; i < n; i++)
+		to[i] = a[i] + b[i];
+	return CUDA_SUCCESS;
+}
+
+// gf1_trap() stops with a device-side trap.
+static CUresult trap(const struct launch *l) {
+	(void)l;
+	return CUDA_ERROR_LAUNCH_FAILED;
+}
+
+static const struct kernel kernels[] = {
+	{"gf1_fill_u32", 3, {8, 8, 4}, fill_u32},
+	{"gf1_add_f32", 4, {8, 8, 8, 8}, add_f32},
+	{"gf1_trap", 0, {0}, trap},
+};
+
+const struct kernel *gf1_find_kernel(const char *name) {
+	for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
+		if (strcmp(kernels[i].name, name) == 0)
+			return &kernels[i];
+	}
+	return NULL;
+}
