@@ -166,16 +166,18 @@ func agree(env environ, options Options, found launch, index int) error {
 		}
 		return nil
 	}
+	if env.has("TORCHELASTIC_RUN_ID") {
+		return nil // nothing is left over: torchrun started this process, and numbers ranks by itself
+	}
 	for _, l := range launchers[index+1:] {
 		if !l.present(env) {
 			continue
 		}
 		outer, err := l.read(env, options)
-		if err != nil {
-			continue // an outer launcher's leftovers are not ours to judge
+		if err != nil || outer.sizeFrom == found.sizeFrom {
+			continue // an outer launcher's leftovers are not ours to judge, nor one without a size
 		}
-		elastic := env.has("TORCHELASTIC_RUN_ID") // torchrun numbers the ranks by itself
-		if found.size < outer.size || found.size == outer.size && found.rank != outer.rank && !elastic {
+		if found.size < outer.size || found.size == outer.size && found.rank != outer.rank {
 			return envError(fmt.Sprintf("RANK=%d of WORLD_SIZE=%d and %s=%d of %s=%d contradict each other",
 				found.rank, found.size, outer.rankFrom, outer.rank, outer.sizeFrom, outer.size),
 				fmt.Sprintf("unset the ones that are left over, or set %s=%s or %s to say which count", EnvLauncher, LauncherEnv, l.name),

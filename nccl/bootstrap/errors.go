@@ -277,11 +277,11 @@ func (e *FileError) Unwrap() error { return e.Err }
 // reason leaves out what the errors of package net repeat.
 func reason(err error) string {
 	var errno syscall.Errno
-	var refused *RefusedError
-	var address *AddressError
-	switch {
-	case errors.As(err, &address), errors.As(err, &refused):
+	switch err.(type) {
+	case *RefusedError, *AddressError, *FileError, *lastAttempt, errTryAgain:
 		return strings.TrimPrefix(err.Error(), "bootstrap: ")
+	}
+	switch {
 	case errors.As(err, &errno):
 		return errno.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):

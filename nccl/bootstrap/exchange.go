@@ -21,9 +21,11 @@ import (
 //	roster-SESSION           all ranks' nonces, when all have joined
 //	op-SESSION-NUMBER-RANK   what a rank gives to an operation
 //	fail-SESSION             why the session is over
+//	ask-SESSION              hello of a process that finds that it does not fit
+//	answer-SESSION-NONCE     rank 0's refusal of it
 //
-// A rank believes a session whose roster has the nonce that it made itself: what
-// an earlier run left behind cannot.
+// A rank believes a session whose roster has the nonce that it made itself, and a
+// refusal that is addressed to it: what an earlier run left behind cannot.
 type exchange struct {
 	world   World
 	options Options
@@ -67,6 +69,10 @@ func (x *exchange) joinName(rank int) string {
 }
 func (x *exchange) rosterName() string { return "roster-" + x.session }
 func (x *exchange) failName() string   { return "fail-" + x.session }
+func (x *exchange) askName() string    { return "ask-" + x.session }
+func (x *exchange) answerName(nonce [nonceLen]byte) string {
+	return fmt.Sprintf("answer-%s-%x", x.session, nonce[:8])
+}
 func (x *exchange) opName(sequence, rank int) string {
 	return fmt.Sprintf("op-%s-%d-%d", x.session, sequence, rank)
 }
@@ -173,6 +179,9 @@ func (x *exchange) lead(ctx context.Context) error {
 		if h, err := x.readHello("head"); err == nil && h.session != x.me.session {
 			return false, &RefusedError{Rank: 0, Err: ErrDuplicateRank, Detail: fmt.Sprintf("process %d on %s is rank 0 too", h.pid, h.host)}
 		}
+		if err := x.answer(ctx, hellos, came); err != nil {
+			return false, err
+		}
 		all := true
 		for rank := range came {
 			if rank == 0 {
@@ -202,30 +211,51 @@ func (x *exchange) lead(ctx context.Context) error {
 	return x.write(x.rosterName(), e)
 }
 
+// answer refuses a process that asks because it does not fit. One that has
+// another size ends the session.
+func (x *exchange) answer(ctx context.Context, hellos []hello, came []bool) error {
+	h, err := x.readHello(x.askName())
+	if err != nil {
+		return nil
+	}
+	r := refusal{reason: refuseSize, size: x.world.Size}
+	if h.size == x.world.Size {
+		if !came[h.rank] {
+			return nil // its place may be free by now
+		}
+		r = refusal{reason: refuseDuplicate, size: x.world.Size, host: hellos[h.rank].host, pid: hellos[h.rank].pid}
+	}
+	if err := x.write(x.answerName(h.nonce), r.encode()); err != nil {
+		return err
+	}
+	_ = os.Remove(x.path(x.askName()))
+	if r.reason == refuseSize {
+		return x.over(ctx, operation{}, failure{code: failSize, by: h.rank, other: h.size})
+	}
+	return nil
+}
+
 // follow joins the session that rank 0 has opened, and another one if that was
 // an old one.
 func (x *exchange) follow(ctx context.Context) error {
 	var last error
+	entered := false
 	here := make([]bool, x.world.Size)
 	went := make([]absence, x.world.Size) // those that give up together see each other go
 	err := x.poll(ctx, func() (bool, error) {
 		head, err := x.readHello("head")
+		switch {
+		case err == nil && head.job != x.me.job:
+			err = &RefusedError{Rank: x.world.Rank, Err: ErrWrongJob}
+		case err == nil && head.session != x.me.session:
+			x.me.session, x.session, entered = head.session, hex.EncodeToString(head.session[:]), false
+		}
+		if err == nil && !entered {
+			entered, err = x.enter(head)
+		}
 		if err != nil {
 			last = err
-			return false, nil
-		}
-		if head.job != x.me.job {
-			last = &RefusedError{Rank: x.world.Rank, Err: ErrWrongJob}
-			return false, nil
-		}
-		if head.session != x.me.session {
-			if err := x.enter(head); err != nil {
-				if errors.Is(err, fs.ErrNotExist) { // rank 0 is sweeping
-					last = err
-					return false, nil
-				}
-				return false, err
-			}
+			return false, final(err)
 		}
 		if err := x.failed(ctx, operation{}); err != nil {
 			return false, err
@@ -239,41 +269,58 @@ func (x *exchange) follow(ctx context.Context) error {
 		here = now
 		return x.seated()
 	})
-	switch {
-	case err == nil:
-		return nil
-	case x.session == "" && ctx.Err() != nil:
-		return &RankError{Op: opConnect.String(), By: x.world.Rank, Missing: []int{0}, Err: &lastAttempt{cause: context.Cause(ctx), last: last}}
-	default:
+	if err != nil && !entered {
+		x.session = "" // nothing there is this rank's
+		if ctx.Err() != nil {
+			return &RankError{Op: opConnect.String(), By: x.world.Rank, Missing: []int{0}, Err: &lastAttempt{cause: context.Cause(ctx), last: last}}
+		}
+	}
+	if err != nil {
 		return x.givenUp(ctx, err, operation{}, here, went)
 	}
+	return nil
 }
 
-// enter joins the session of a head.
-func (x *exchange) enter(head hello) error {
-	x.me.session = head.session
-	x.session = hex.EncodeToString(head.session[:])
-	if head.size != x.world.Size {
-		x.tell(failure{code: failSize, by: x.world.Rank, other: x.world.Size})
-		x.session = "" // never entered
-		return refusal{reason: refuseSize, size: head.size}.err(x.world)
+// answered is rank 0's refusal, which no old file can hold.
+type answered struct{ error }
+
+func (e answered) Unwrap() error { return e.error }
+
+// final is err if trying again cannot help.
+func final(err error) error {
+	var a answered
+	if errors.As(err, &a) {
+		return a.error
 	}
+	return nil
+}
+
+// enter takes this rank's place in the session of a head. If it does not fit, it
+// asks rank 0: the session may be an old one, and nobody answers.
+func (x *exchange) enter(head hello) (bool, error) {
 	name := x.joinName(x.world.Rank)
-	err := x.claim(name, x.me.encode())
-	if !errors.Is(err, fs.ErrExist) {
-		if err != nil {
-			x.session, x.me.session = "", [16]byte{}
+	r := refusal{reason: refuseSize, size: head.size}
+	if head.size == x.world.Size {
+		err := x.claim(name, x.me.encode())
+		if !errors.Is(err, fs.ErrExist) {
+			return err == nil, err
 		}
-		return err
-	}
-	x.session = "" // the place is another's, and so is the file
-	holder := hello{host: "an unknown host"}
-	if body, err := readOwn(x.path(name), handshakeLimit); err == nil && len(body) > sealLen {
-		if h, err := decodeHello(body[:len(body)-sealLen]); err == nil {
-			holder = h
+		r.reason = refuseDuplicate
+		if holder, err := x.readHello(name); err == nil {
+			r.host, r.pid = holder.host, holder.pid
 		}
 	}
-	return refusal{reason: refuseDuplicate, host: holder.host, pid: holder.pid}.err(x.world)
+	body, err := x.read(x.answerName(x.me.nonce), handshakeLimit)
+	if err == nil {
+		_ = os.Remove(x.path(x.answerName(x.me.nonce)))
+		if r, err := decodeRefusal(body); err == nil {
+			return false, answered{r.err(x.world)}
+		}
+	}
+	if err := x.claim(x.askName(), x.me.encode()); err != nil && !errors.Is(err, fs.ErrExist) {
+		return false, err
+	}
+	return false, r.err(x.world)
 }
 
 // seated reports whether the roster is there, with this rank's nonce.
@@ -314,7 +361,7 @@ func (x *exchange) sweep() {
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		for _, ours := range []string{"join-", "roster-", "op-", "fail-", ".gofabric-"} {
+		for _, ours := range []string{"join-", "roster-", "op-", "fail-", "ask-", "answer-", ".gofabric-"} {
 			if name == "head" || strings.HasPrefix(name, ours) {
 				_ = os.Remove(x.path(name))
 				break

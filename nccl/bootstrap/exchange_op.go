@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 )
 
 // collect writes this rank's part and reads the others'.
@@ -138,8 +140,8 @@ func (x *exchange) givenUp(ctx context.Context, err error, op operation, came []
 	return x.over(ctx, op, f)
 }
 
-// close takes this rank out. Rank 0 removes the files when all have left, or
-// after a moment.
+// close takes this rank out. Rank 0 removes the files when all have left and
+// know what they must, or after a moment.
 func (x *exchange) close() error {
 	if x.session == "" {
 		return nil
@@ -156,7 +158,11 @@ func (x *exchange) close() error {
 				return false, nil
 			}
 		}
-		return true, nil
+		// Who was refused takes its answer away.
+		entries, _ := os.ReadDir(x.world.ExchangeDir)
+		return !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+			return strings.HasPrefix(e.Name(), "answer-"+x.session)
+		}), nil
 	})
 	if h, err := x.readHello("head"); err == nil && h.session != x.me.session {
 		return nil // another rank 0 has taken over

@@ -84,7 +84,7 @@ func chooseAddresses(all []netInterface, pattern string) ([]HeadAddress, error) 
 				a.Offered, a.Why = false, "the address means nothing on other machines"
 			case !matches:
 				a.Offered, a.Why = false, fmt.Sprintf("%q leaves the interface out", pattern)
-			case filter.names != nil:
+			case filter.names != nil && !filter.except:
 				a.order, a.Why = position, fmt.Sprintf("%q takes the interface", pattern)
 			case i.loopback:
 				a.order, a.Why = 2, "for ranks on this machine"
