@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -93,6 +94,7 @@ func startSlurm(t *testing.T) *cluster {
 		output, err := cmd.Output()
 		return err == nil && strings.TrimSpace(string(output)) == "idle"
 	}, launchTimeout, 200*time.Millisecond, "the node did not become idle")
+	t.Cleanup(func() { c.requireQuiet(t) })
 	return c
 }
 
@@ -122,24 +124,37 @@ func (c *cluster) daemon(t *testing.T, program string, args ...string) {
 	})
 }
 
-// requireGone looks that no process of the cluster stays: all have its folder in
-// their environment or arguments.
-func (c *cluster) requireGone(t *testing.T) {
-	var left []string
-	// A step's own daemon ends a moment after its step.
-	assert.Eventually(t, func() bool {
-		left = nil
-		processes, _ := filepath.Glob("/proc/[0-9]*")
-		for _, process := range processes {
-			environ, _ := os.ReadFile(filepath.Join(process, "environ"))
-			command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-			if bytes.Contains(environ, []byte(c.dir)) || bytes.Contains(command, []byte(c.dir)) {
-				left = append(left, string(bytes.ReplaceAll(command, []byte{0}, []byte{' '})))
-			}
+// processes lists those of the cluster whose command line begins so: all have
+// its folder in their environment or arguments.
+func (c *cluster) processes(begins string) map[int]string {
+	found := map[int]string{}
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range all {
+		environ, _ := os.ReadFile(filepath.Join(process, "environ"))
+		command, _ := os.ReadFile(filepath.Join(process, "cmdline"))
+		pid, err := strconv.Atoi(filepath.Base(process))
+		ours := bytes.Contains(environ, []byte(c.dir)) || bytes.Contains(command, []byte(c.dir))
+		if err == nil && ours && bytes.HasPrefix(command, []byte(begins)) {
+			found[pid] = string(bytes.ReplaceAll(command, []byte{0}, []byte{' '}))
 		}
-		return len(left) == 0
-	}, patience, 50*time.Millisecond)
-	assert.Empty(t, left)
+	}
+	return found
+}
+
+// requireQuiet waits for the steps' own daemons: they report to the others, and
+// would go on trying after those have ended.
+func (c *cluster) requireQuiet(t *testing.T) {
+	assert.Eventually(t, func() bool { return len(c.processes("slurmstepd")) == 0 }, patience, 50*time.Millisecond)
+}
+
+// requireGone looks that no process of the cluster stays, and ends those that do.
+func (c *cluster) requireGone(t *testing.T) {
+	for pid, command := range c.processes("") {
+		assert.Fail(t, "a process was left", "%d: %s", pid, command)
+		if process, err := os.FindProcess(pid); err == nil {
+			_ = process.Kill()
+		}
+	}
 }
 
 func TestSrun(t *testing.T) {
