@@ -100,6 +100,9 @@ func (c *Comm) UniqueID(ctx context.Context) (UniqueID, error) {
 // nil; the new ranks call JoinGrown. c remains, to be closed. A zero field of
 // cfg takes what c has.
 //
+// UniqueID must have been called before: without an id the other ranks wait for it
+// inside NCCL, where no context ends the wait.
+//
 // Implements: ncclCommGrow.
 func (c *Comm) Grow(ctx context.Context, size int, id *UniqueID, cfg Config) (*Comm, error) {
 	if size <= c.size {

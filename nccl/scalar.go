@@ -52,6 +52,9 @@ func encodeFloat(v float64, exponentBits, mantissaBits int, infinity bool) uint3
 	bias := 1<<(exponentBits-1) - 1
 	top := uint32(1)<<exponentBits - 1
 	sign := uint32(math.Float64bits(v)>>63) << (exponentBits + mantissaBits)
+	if v == 0 {
+		return sign
+	}
 	mantissaMask := uint32(1)<<mantissaBits - 1
 	if math.IsNaN(v) {
 		return sign | top<<mantissaBits | mantissaMask

@@ -40,26 +40,27 @@ static bool is_failure(int code)
 struct gf1_thread {
 	const struct gf1_nccl *lib;
 	void *previous;
-	uint64_t context; /* entered; 0 if none was */
+	bool entered;
 };
 
-/* The first context entered remembers what the thread had before. */
+/* Every operation enters its context, since NCCL may have left another behind.
+ * The first remembers what the thread had before. */
 static int enter(struct gf1_thread *thread, uint64_t context)
 {
 	void *unused;
 	int code;
 
-	if (context == 0 || context == thread->context)
+	if (context == 0)
 		return 0;
-	code = thread->lib->enter((void *)(uintptr_t)context, thread->context == 0 ? &thread->previous : &unused);
+	code = thread->lib->enter((void *)(uintptr_t)context, thread->entered ? &unused : &thread->previous);
 	if (code == 0)
-		thread->context = context;
+		thread->entered = true;
 	return code;
 }
 
 static void leave(struct gf1_thread *thread)
 {
-	if (thread->context != 0)
+	if (thread->entered)
 		thread->lib->leave(thread->previous);
 }
 
