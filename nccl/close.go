@@ -109,7 +109,12 @@ func (c *Comm) CloseAll() error {
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, c.Abort(context.Background()))
+	aborted := c.Abort(context.Background())
+	if errors.Is(err, ErrAborted) {
+		// Another goroutine aborts it, and that is an end too.
+		return aborted
+	}
+	return errors.Join(err, aborted)
 }
 
 // closeChildren closes what uses the communicator, graphs first.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/cnccl"
@@ -40,11 +41,12 @@ type Comm struct {
 
 	customs customOps
 
-	// turn holds a token while somebody is inside. Its holder owns batch, slot
-	// and orphans.
+	// turn holds a token while somebody is inside. Its holder owns what follows.
 	turn    chan struct{}
 	batch   *cnccl.Batch
 	slot    cnccl.Slot
+	timer   *time.Timer  // for naps while NCCL is at work
+	self    []*Comm      // this one
 	orphans []cnccl.Slot // slots of calls that were given up; NCCL may write there until the abort
 
 	state atomic.Int32
@@ -79,6 +81,7 @@ func newComm(lib *library, dev *cuda.Device, rank, size int, cfg Config) *Comm {
 		slot:   cnccl.NewSlot(),
 		batch:  cnccl.NewBatch(lib.Library),
 	}
+	c.self = []*Comm{c}
 	c.slot.SetConfig(cfg.raw(), int(lib.info.Version))
 	c.turn <- struct{}{}
 	return c

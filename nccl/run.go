@@ -27,7 +27,7 @@ func settle(ctx context.Context, comms []*Comm, b *cnccl.Batch) error {
 		return nil
 	}
 	nap := shortestNap
-	timer := time.NewTimer(nap)
+	timer := comms[0].napTimer(nap)
 	defer timer.Stop()
 	for {
 		select {
@@ -46,6 +46,17 @@ func settle(ctx context.Context, comms []*Comm, b *cnccl.Batch) error {
 		nap = min(2*nap, longestNap)
 		timer.Reset(nap)
 	}
+}
+
+// napTimer returns the communicator's timer, set: there is one, so that waiting
+// allocates nothing. The turn is taken.
+func (c *Comm) napTimer(d time.Duration) *time.Timer {
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+	} else {
+		c.timer.Reset(d)
+	}
+	return c.timer
 }
 
 // interrupted says why waiting must end, or nothing.
@@ -120,7 +131,7 @@ func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) er
 		b.AddMember(cnccl.Member{Slot: s.Address(), Context: c.context})
 	}
 	b.Run(cnccl.Alone, spinsInC)
-	if err := settle(ctx, []*Comm{c}, b); err != nil {
+	if err := settle(ctx, c.self, b); err != nil {
 		c.orphans = append(c.orphans, slots...)
 		return err
 	}
