@@ -64,6 +64,9 @@ const (
 	AbortHold
 	// JobHold keeps the threads of non-blocking groups from ending.
 	JobHold
+	// ChangeContext d+1 lets NCCL's calls leave the context of device d current
+	// on the calling thread, as some releases did.
+	ChangeContext
 )
 
 // Counter is something that the fakes count.

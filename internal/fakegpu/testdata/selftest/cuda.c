@@ -228,8 +228,10 @@ int main(void) {
 	int pipes[2], status;
 	CHECK(pipe(pipes) == 0);
 	pid_t pid = fork(); // before the first call: the fake does not follow a fork
-	if (pid == 0)
+	if (pid == 0) {
+		close(pipes[1]);
 		_exit(child(pipes[0]));
+	}
 	page = gf1_fake_control();
 	CUcontext context;
 	contexts(&context);
