@@ -177,7 +177,7 @@ func TestNothingIsCalledTwiceOrOutOfOrder(t *testing.T) {
 // staged; the communicator's state is looked at only then.
 func held(r *rig) *cuda.Stream {
 	if !realGPU() {
-		gpu := fakegpu.Use(r.t)
+		gpu := useFakes(r.t)
 		gpu.Set(fakegpu.StreamHold, 1)
 		b := r.alloc0()
 		_ = r.streams[0].Fill8(b.Span(), 0)
