@@ -138,8 +138,14 @@ func (c *Comm) Device() *cuda.Device { return c.dev }
 // Blocking reports whether calls block inside NCCL.
 func (c *Comm) Blocking() bool { return c.cfg.Blocking }
 
+// made reports whether c is more than a zero value.
+func (c *Comm) made() bool { return c != nil && c.turn != nil }
+
 // lock takes the turn, or answers why it cannot: the context's end, or an abort.
 func (c *Comm) lock(ctx context.Context) error {
+	if !c.made() {
+		return ErrClosed
+	}
 	if ctx == nil {
 		return badArgument("the context is nil: use context.Background()")
 	}
@@ -165,6 +171,9 @@ func (c *Comm) unlock() { <-c.turn }
 
 // usable says why an operation is not allowed, or nothing.
 func (c *Comm) usable(allowed ...int32) error {
+	if !c.made() {
+		return ErrClosed
+	}
 	state := c.state.Load()
 	if state == ready {
 		return nil
@@ -228,6 +237,9 @@ func (c *Comm) failed(op string, err error) error {
 	var already *OpError
 	if errors.As(err, &already) {
 		return err
+	}
+	if !c.made() {
+		return startError(op, nil, err)
 	}
 	return &OpError{Op: op, Rank: c.rank, Size: c.size, Device: c.dev.Ordinal(), Err: err}
 }
