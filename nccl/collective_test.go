@@ -266,6 +266,7 @@ func TestPreMulSum(t *testing.T) {
 
 func TestMemoryRegistrationAndWindows(t *testing.T) {
 	r := newRig(t, 2, Config{})
+	needs(t, 2, 19, 1)
 	lib, err := Library()
 	require.NoError(t, err)
 	const count = 4096

@@ -40,6 +40,7 @@ type Comm struct {
 	serial  uint64 // communicators of a group are locked in this order
 
 	customs customOps
+	windows windowList
 
 	// turn holds a token while somebody is inside. Its holder owns what follows.
 	turn    chan struct{}

@@ -430,6 +430,7 @@ func TestInterruptedInitIsAnError(t *testing.T) {
 func TestGroupIssuesAllRanksBeforeAllocation(t *testing.T) {
 	gpu := fakes(t)
 	r := newRig(t, 2, Config{})
+	needs(t, 2, 19, 1)
 	gpu.Set(fakegpu.AllocSync, 1)
 	g := NewGroup()
 	for i, c := range r.comms {

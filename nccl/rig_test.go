@@ -27,6 +27,7 @@ import (
 const (
 	gpuEnv     = "GOFABRIC_GPU"
 	releaseEnv = "GOFABRIC_TEST_NCCL"
+	hideEnv    = "GOFABRIC_TEST_NCCL_HIDE" // functions that it is not to have
 )
 
 // fakeGPUs is how many devices the fakes have.
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv)}, run))
+	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv), HideNCCL: strings.Fields(os.Getenv(hideEnv))}, run))
 }
 
 func nothingOpen() error {
