@@ -12,3 +12,5 @@ import (
 func mapFile(f *os.File, size int) ([]byte, error) {
 	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 }
+
+func closeDescriptor(fd int) { _ = unix.Close(fd) }
