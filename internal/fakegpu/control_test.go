@@ -20,7 +20,13 @@ func TestControlIsShared(t *testing.T) {
 	require.NoError(t, err)
 	a.Set(CollectiveHold, 3)
 	assert.EqualValues(t, 3, b.Get(CollectiveHold))
-	atomic.StoreUint64(b.word(atCounters+8*int(ContextsLive(1))), 7)
+	process := atProcesses + processSize
+	for _, n := range []Counter{ContextsLive(1), ContextsCreated(1)} {
+		atomic.StoreUint64(b.word(process+inProcess+8*int(n)), 7)
+	}
+	assert.Zero(t, a.Count(ContextsLive(1)), "of a process that has ended")
+	assert.EqualValues(t, 7, a.Count(ContextsCreated(1)))
+	atomic.StoreUint64(b.word(process), uint64(os.Getpid()))
 	assert.EqualValues(t, 7, a.Count(ContextsLive(1)))
 	assert.True(t, a.WaitCount(ContextsLive(1), 7))
 	a.Reset()

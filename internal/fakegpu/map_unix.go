@@ -14,3 +14,5 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 }
 
 func closeDescriptor(fd int) { _ = unix.Close(fd) }
+
+func alive(pid int) bool { return pid != 0 && unix.Kill(pid, 0) != unix.ESRCH }
