@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -219,14 +218,14 @@ func TestAbortReleasesWaitingCalls(t *testing.T) {
 // The peer's process died during a collective.
 func TestAbortWithCollectivesUnderWay(t *testing.T) {
 	r := newRig(t, 2, Config{})
-	bufs := make([]*cuda.Buffer, 1)
+	r.connect(1 << 18)
 	// Rank 1 never calls.
-	bufs[0] = r.alloc(0, make([]byte, 1<<20))
-	require.NoError(t, r.comms[0].AllReduce(r.ctx, bufs[0].Span(), bufs[0].Span(), 1<<18, Float32, Sum, r.streams[0]))
+	b := r.alloc(0, make([]byte, 1<<20))
+	require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 1<<18, Float32, Sum, r.streams[0]))
 	require.ErrorIs(t, r.comms[0].Wait(soon(t), r.streams[0]), context.DeadlineExceeded)
 	require.NoError(t, AbortAll(r.ctx, r.comms...))
 	require.NoError(t, r.streams[0].Synchronize(r.ctx), "the kernel has left the GPU")
-	require.NoError(t, bufs[0].Close())
+	require.NoError(t, b.Close())
 	r.init(Config{})
 	r.sumOnce()
 }
