@@ -161,6 +161,37 @@ func TestCancelledSplitBreaksTheParent(t *testing.T) {
 	r.sumOnce()
 }
 
+// A Close without a deadline that does not end does not hold up the device.
+func TestCloseAllEndsAHangingClose(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 2, Config{AbortTimeout: 200 * time.Millisecond})
+	gpu.Set(fakegpu.JobHold, 1)
+	closed := make(chan error)
+	go func() { closed <- r.comms[0].Close(context.Background()) }()
+	require.Eventually(t, func() bool { return len(r.comms[0].turn) == 1 }, patience, time.Millisecond)
+	time.AfterFunc(400*time.Millisecond, func() { gpu.Set(fakegpu.JobHold, 0) })
+	err := r.comms[0].CloseAll()
+	if err != nil {
+		require.ErrorIs(t, err, ErrStuck, "the fakes hold NCCL's thread, which an abort joins")
+	}
+	require.ErrorIs(t, <-closed, ErrAborted)
+	require.NoError(t, AbortAll(context.Background(), r.comms...))
+}
+
+// New ranks that do not come.
+func TestCancelledGrowLeavesNothing(t *testing.T) {
+	live := liveComms(t)
+	r := newRig(t, 1, Config{})
+	needs(t, 2, 29, 2)
+	id, err := r.comms[0].UniqueID(r.ctx)
+	require.NoError(t, err)
+	_, err = r.comms[0].Grow(soon(t), 2, &id, Config{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, r.comms[0].AsyncError(), ErrBroken)
+	require.NoError(t, r.comms[0].Abort(r.ctx))
+	assert.Equal(t, live, liveComms(t))
+}
+
 // A blocking call cannot be stopped: Abort says so, within its bound, and does
 // not enter NCCL beside it.
 func TestAbortBesideABlockingCallIsBoundedAndSaysSo(t *testing.T) {
