@@ -125,7 +125,7 @@ static void increment(void *data) { ++*(int *)data; }
 
 static void capture(void) {
 	CUstream s, side;
-	CUevent fork, join;
+	CUevent fork, join, fresh;
 	CUgraph g;
 	CUgraphExec x;
 	CUdeviceptr p;
@@ -134,6 +134,7 @@ static void capture(void) {
 	OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
 	OK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&fresh, CU_EVENT_DISABLE_TIMING));
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	OK(cuStreamIsCapturing(s, &status));
 	IS(CU_STREAM_CAPTURE_STATUS_ACTIVE, status);
@@ -163,6 +164,14 @@ static void capture(void) {
 	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuLaunchHostFunc(s, increment, &runs));
 	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
 	OK(cuMemFree_v2(p));
+	// A query of anything on any thread ends a global capture.
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	IS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuEventQuery(fresh));
+	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuStreamQuery(side));
+	OK(cuStreamEndCapture(s, &g));
+	OK(cuGraphDestroy(g));
 	// Work that is not joined.
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	OK(cuEventRecord(fork, s));
@@ -171,6 +180,7 @@ static void capture(void) {
 	IS(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &g));
 	OK(cuEventDestroy_v2(fork));
 	OK(cuEventDestroy_v2(join));
+	OK(cuEventDestroy_v2(fresh));
 	OK(cuStreamDestroy_v2(s));
 	OK(cuStreamDestroy_v2(side));
 }
