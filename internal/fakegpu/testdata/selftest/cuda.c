@@ -121,7 +121,7 @@ static void sticky(void) {
 	OK(cuCtxDestroy_v2(c));
 }
 
-static void increment(void *data) { ++*(int *)data; }
+static void increment(void *data) { atomic_fetch_add((_Atomic int *)data, 1); }
 
 static void capture(void) {
 	CUstream s, side;
@@ -129,7 +129,8 @@ static void capture(void) {
 	CUgraph g;
 	CUgraphExec x;
 	CUdeviceptr p;
-	int status, runs = 0;
+	int status;
+	_Atomic int runs = 0;
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
@@ -153,6 +154,17 @@ static void capture(void) {
 	OK(cuStreamSynchronize(s));
 	OK(cuStreamSynchronize(side));
 	IS(4, runs);
+	// A launch that is captured becomes a part of the graph, and outlives the exec.
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuGraphLaunch(x, s));
+	OK(cuLaunchHostFunc(s, increment, &runs));
+	OK(cuStreamEndCapture(s, &g));
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	OK(cuGraphDestroy(g));
+	OK(cuGraphLaunch(x, s));
+	OK(cuStreamSynchronize(s));
+	IS(7, runs);
 	OK(cuGraphExecDestroy(x));
 	// What a capture forbids ends it.
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
