@@ -1,0 +1,3 @@
+// Package topo knows which HCA, GPU, CPUs and memory of a machine belong
+// together.
+package topo
