@@ -1,14 +1,28 @@
 package topo
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 // Finish makes a System out of the lists that a reader or a parser filled: it
-// sorts them, refuses what cannot be true (an address used twice), works out
-// bridges, NUMA nodes and the kinds of devices where they are not told, and adds
-// warnings. The error is an *InvalidError. Finish is called once.
+// sorts them, refuses what cannot be true (an address used twice, bridges in a
+// circle), works out bridges, NUMA nodes and places where they are not told, and
+// adds warnings. The error is an *InvalidError. Finish is called once.
 func (s *System) Finish() error {
+	s.sort()
+	if err := s.index(); err != nil {
+		return err
+	}
+	s.classifyBridges()
+	s.placeSoftware()
+	s.resolveNUMA()
+	s.Host.Flat = s.flat()
+	s.addWarnings()
 	return nil
 }
 
@@ -20,4 +34,204 @@ type InvalidError struct {
 
 func (e *InvalidError) Error() string {
 	return fmt.Sprintf("topology refused: %s: %s", e.Device, e.Reason)
+}
+
+func (s *System) sort() {
+	slices.SortStableFunc(s.Nodes, func(a, b *NUMANode) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(s.PCI, func(a, b *PCIDevice) int { return a.Address.Compare(b.Address) })
+	slices.SortStableFunc(s.GPUs, func(a, b *GPU) int { return cmp.Compare(a.Index, b.Index) })
+	slices.SortStableFunc(s.HCAs, func(a, b *HCA) int { return sysfs.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(s.Netdevs, func(a, b *Netdev) int { return sysfs.Compare(a.Name, b.Name) })
+}
+
+// index refuses what stands twice or points nowhere, and builds the lookup.
+func (s *System) index() error {
+	s.devices = make(map[Address]*PCIDevice, len(s.PCI))
+	for _, d := range s.PCI {
+		if canonical, err := ParseAddress(string(d.Address)); err != nil || canonical != d.Address {
+			return &InvalidError{clip(string(d.Address)), "this is no PCI address in the form 0000:3b:00.0"}
+		}
+		if s.devices[d.Address] != nil {
+			return &InvalidError{string(d.Address), "two devices have this PCI address"}
+		}
+		s.devices[d.Address] = d
+	}
+	if err := s.indexTree(); err != nil {
+		return err
+	}
+	return s.indexNames()
+}
+
+func (s *System) indexTree() error {
+	for _, d := range s.PCI {
+		if d.Parent != "" && s.devices[d.Parent] == nil {
+			return &InvalidError{string(d.Address), "its bridge " + clip(string(d.Parent)) + " is not listed"}
+		}
+		steps := 0
+		for p := d.Parent; p != ""; p = s.devices[p].Parent {
+			if s.devices[p] == nil {
+				break // refused in its own turn
+			}
+			if steps++; steps > len(s.PCI) {
+				return &InvalidError{string(d.Address), "its bridges form a circle"}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *System) indexNames() error {
+	taken := map[string]bool{}
+	claim := func(kind, name string) error {
+		if name == "" {
+			return &InvalidError{kind, "it has no name"}
+		}
+		if taken[kind+name] {
+			return &InvalidError{clip(name), "two devices have this name"}
+		}
+		taken[kind+name] = true
+		return nil
+	}
+	for _, n := range s.Nodes {
+		if n.ID < 0 {
+			return &InvalidError{fmt.Sprintf("NUMA node %d", n.ID), "a node's number is not negative"}
+		}
+		if err := claim("node", fmt.Sprint(n.ID)); err != nil {
+			return &InvalidError{fmt.Sprintf("NUMA node %d", n.ID), "it stands twice"}
+		}
+	}
+	for _, g := range s.GPUs {
+		if g.Index < 0 {
+			return &InvalidError{g.Label(), "a GPU's index is not negative"}
+		}
+		if err := claim("", g.Label()); err != nil {
+			return err
+		}
+		if g.PCI == "" {
+			continue
+		}
+		if s.devices[g.PCI] == nil {
+			return &InvalidError{g.Label(), "its PCI function " + clip(string(g.PCI)) + " is not listed"}
+		}
+		if claim("function", string(g.PCI)) != nil {
+			return &InvalidError{string(g.PCI), "two GPUs have this PCI address"}
+		}
+	}
+	for _, h := range s.HCAs {
+		if err := claim("", h.Name); err != nil {
+			return err
+		}
+		for _, a := range h.PCI {
+			if s.devices[a] == nil {
+				return &InvalidError{h.Name, "its PCI function " + clip(string(a)) + " is not listed"}
+			}
+			if taken["function"+string(a)] {
+				return &InvalidError{string(a), "a GPU and an RDMA device have this PCI address"}
+			}
+		}
+	}
+	for _, n := range s.Netdevs {
+		if claim("netdev", n.Name) != nil {
+			return &InvalidError{"network interface " + clip(n.Name), "it has no name or stands twice"}
+		}
+		if n.PCI != "" && s.devices[n.PCI] == nil {
+			return &InvalidError{n.Name, "its PCI function " + clip(string(n.PCI)) + " is not listed"}
+		}
+	}
+	return nil
+}
+
+// placeSoftware gives a software device the PCI function of the interface that
+// it stands on.
+func (s *System) placeSoftware() {
+	for _, h := range s.HCAs {
+		if h.Parent != "" && len(h.PCI) == 0 {
+			h.PCI = s.netdevFunctions(h.Parent, 0)
+		}
+	}
+	for _, n := range s.Netdevs {
+		if n.PCI != "" {
+			continue
+		}
+		if below := s.netdevFunctions(n.Name, 0); len(below) == 1 {
+			n.PCI = below[0]
+		}
+	}
+}
+
+// maxStack is how deep interfaces stand on each other (VLAN over bond over
+// ports), with room.
+const maxStack = 8
+
+func (s *System) netdevFunctions(name string, depth int) []Address {
+	n, ok := s.Netdev(name)
+	if !ok || depth > maxStack {
+		return nil
+	}
+	if n.PCI != "" {
+		return []Address{n.PCI}
+	}
+	var found []Address
+	for _, lower := range n.Lower {
+		for _, a := range s.netdevFunctions(lower, depth+1) {
+			if !slices.Contains(found, a) {
+				found = append(found, a)
+			}
+		}
+	}
+	return found
+}
+
+// flat reports whether the PCI tree of a virtual machine says nothing: all GPUs
+// and HCAs hang on a root directly or below a root port, none below a switch.
+func (s *System) flat() bool {
+	if s.Host.Virtual == "" || s.Host.TopologyFile != "" {
+		return false
+	}
+	seen := false
+	for _, e := range s.endpoints() {
+		for _, a := range e.functions() {
+			seen = true
+			for _, b := range s.bridgesAbove(a) {
+				if b.Bridge != RootPort {
+					return false
+				}
+			}
+		}
+	}
+	return seen
+}
+
+// endpoints are the devices that people pair: GPUs and the HCAs for use.
+func (s *System) endpoints() []Endpoint {
+	var list []Endpoint
+	for _, g := range s.GPUs {
+		list = append(list, g)
+	}
+	for _, h := range s.HCAs {
+		if !h.Management {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// bridgesAbove returns the bridges from a function up to its root, nearest
+// first.
+func (s *System) bridgesAbove(a Address) []*PCIDevice {
+	var chain []*PCIDevice
+	d := s.devices[a]
+	for d != nil && d.Parent != "" {
+		d = s.devices[d.Parent]
+		chain = append(chain, d)
+	}
+	return chain
+}
+
+// joinWords writes a list as people do: "a, b and c".
+func joinWords(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

@@ -21,6 +21,8 @@ type System struct {
 	Stated []StatedPath `json:"stated,omitempty"`
 
 	Warnings []Warning `json:"warnings,omitempty"`
+
+	devices map[Address]*PCIDevice // PCI by address, made by Finish
 }
 
 // Host is what the machine says about itself as a whole.
@@ -64,6 +66,9 @@ type NUMANode struct {
 	// CPUsKnown is false where the source does not tell the CPUs; then an empty
 	// list means nothing.
 	CPUsKnown bool `json:"cpusKnown"`
+	// Mask is the affinity mask as the source wrote it, "" where it wrote none or
+	// wrote the CPUs in another form.
+	Mask string `json:"mask,omitempty"`
 	// Memory in bytes, nil where it is not known.
 	Memory *uint64 `json:"memory,omitempty"`
 	// Distances to the nodes, by node number: 10 is local. It is nil where they
@@ -111,11 +116,11 @@ type PCIDevice struct {
 	Bridge BridgeKind `json:"bridge,omitempty"`
 	// Class is the class code of three bytes, 0x030200 for a GPU without display,
 	// and 0 where it is not known.
-	Class           uint32 `json:"class,omitempty"`
-	Vendor          uint16 `json:"vendor,omitempty"`
-	Device          uint16 `json:"device,omitempty"`
-	SubsystemVendor uint16 `json:"subsystemVendor,omitempty"`
-	SubsystemDevice uint16 `json:"subsystemDevice,omitempty"`
+	Class           Class  `json:"class,omitempty"`
+	Vendor          ID     `json:"vendor,omitempty"`
+	Device          ID     `json:"device,omitempty"`
+	SubsystemVendor ID     `json:"subsystemVendor,omitempty"`
+	SubsystemDevice ID     `json:"subsystemDevice,omitempty"`
 	Name            string `json:"name,omitempty"`   // in words, where the source has it
 	Driver          string `json:"driver,omitempty"` // "" where none is bound or seen
 
@@ -168,6 +173,9 @@ type GPU struct {
 
 	NVLinks []NVLink `json:"nvlinks,omitempty"`
 	MIG     []MIG    `json:"mig,omitempty"`
+	// C2CLinks counts the chip-to-chip links to the CPU of a superchip (Grace), 0
+	// where there are none or none are known.
+	C2CLinks int `json:"c2cLinks,omitempty"`
 
 	ComputeCapability int   `json:"computeCapability,omitempty"` // 90 for 9.0; 0 where not known
 	GPUDirect         *bool `json:"gpudirect,omitempty"`         // nil where not known
@@ -313,9 +321,10 @@ type Netdev struct {
 // StatedPath is a path that a tool told. A and B are labels: "GPU0", or the name
 // of an RDMA device.
 type StatedPath struct {
-	A, B string
-	Path Path
-	By   string // "nvidia-smi", "NVML"
+	A    string `json:"a"`
+	B    string `json:"b"`
+	Path Path   `json:"path"`
+	By   string `json:"by"` // "nvidia-smi", "NVML"
 }
 
 // Warning is something about the machine that its owner should know.
