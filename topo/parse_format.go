@@ -124,11 +124,7 @@ func isNVIDIAGPU(d *PCIDevice) bool {
 	return d.Class>>16 == 0x03 && (d.Vendor == vendorNVIDIA || d.Vendor == 0)
 }
 
-const (
-	vendorNVIDIA   = 0x10de
-	vendorMellanox = 0x15b3
-	classBridge    = 0x060400
-)
+const classBridge Class = 0x060400
 
 // numberGPUs gives the GPUs the order of their addresses, which is nvidia-smi's,
 // where the source does not number them.

@@ -207,11 +207,8 @@ func (r *hwlocReader) pci(e *element, kind string, at *hwlocPlace) error {
 	if err := hwlocIDs(e, d); err != nil {
 		return err
 	}
-	if kind == "Bridge" {
-		d.Bridge = PlainBridge
-		if d.Class == 0 {
-			d.Class = classBridge
-		}
+	if kind == "Bridge" && d.Class == 0 {
+		d.Class = classBridge
 	}
 	if text, ok := e.attr("pci_link_speed"); ok {
 		rate, err := strconv.ParseFloat(text, 64)
@@ -272,13 +269,13 @@ func hwlocIDs(e *element, d *PCIDevice) error {
 }
 
 // bracketedIDs reads "[10de:1db8]".
-func bracketedIDs(text string) (vendor, device uint16, ok bool) {
+func bracketedIDs(text string) (vendor, device ID, ok bool) {
 	inner, opened := strings.CutPrefix(text, "[")
 	inner, closed := strings.CutSuffix(inner, "]")
 	a, b, colon := strings.Cut(inner, ":")
 	v, ok1 := hexDigits(a, 4, 4, 0xffff)
 	w, ok2 := hexDigits(b, 4, 4, 0xffff)
-	return uint16(v), uint16(w), opened && closed && colon && ok1 && ok2
+	return ID(v), ID(w), opened && closed && colon && ok1 && ok2
 }
 
 // linkOfRate splits a rate in GB/s into speed and width: the widest link of at

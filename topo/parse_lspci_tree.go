@@ -6,10 +6,6 @@ import (
 	"strings"
 )
 
-// WarnSourceSilent says that the source of a description does not tell something
-// that choices need.
-const WarnSourceSilent WarningCode = "source-silent"
-
 var (
 	// treeRoot begins a tree: "-[0000:00]-", " +-[10000:e0]-", "-[00]-".
 	treeRoot = regexp.MustCompile(`^[-+\\ |]*-\[(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2})(?:-[0-9a-fA-F]{2})?\]`)
@@ -43,7 +39,8 @@ type treeBranch struct {
 
 // parseLspciTree reads the tree that lspci -t draws. It tells which function lies
 // below which bridge; names come with -v and ids with -nn. It tells no class, no
-// NUMA node and no RDMA device: GPUs and HCAs are known by their names.
+// NUMA node and no RDMA device: GPUs and HCAs are known by the names of their
+// functions, and HCAs are called by their addresses.
 func parseLspciTree(data []byte) (*System, error) {
 	s := &System{}
 	seen := make(map[Address]int)
@@ -95,7 +92,7 @@ func parseLspciTree(data []byte) (*System, error) {
 				nameFunction(d, strings.TrimSpace(line[rest:]))
 				break
 			}
-			d.Bridge, d.Class = PlainBridge, classBridge
+			d.Class = classBridge
 			if len(stack) == maxXMLDepth {
 				return nil, fmt.Errorf("line %d: bridges nest more than %d levels deep", i+1, maxXMLDepth)
 			}
@@ -113,7 +110,6 @@ func parseLspciTree(data []byte) (*System, error) {
 			}
 		}
 	}
-	bridgeKinds(s.PCI)
 	devicesByName(s)
 	return s, nil
 }
@@ -141,7 +137,7 @@ func nameFunction(d *PCIDevice, text string) {
 		m := all[len(all)-1]
 		vendor, _ := hexDigits(text[m[2]:m[3]], 4, 4, 0xffff)
 		device, _ := hexDigits(text[m[4]:m[5]], 4, 4, 0xffff)
-		d.Vendor, d.Device = uint16(vendor), uint16(device)
+		d.Vendor, d.Device = ID(vendor), ID(device)
 		text = strings.TrimSpace(text[:m[0]])
 	}
 	d.Name = text
@@ -156,54 +152,6 @@ func nameFunction(d *PCIDevice, text string) {
 	}
 }
 
-// bridgeKinds tells root ports, ports of switches and other bridges apart by
-// their place, for sources that have no capabilities: a bridge on a root bus is a
-// root port; below one, a bridge with nothing but bridges below it is the
-// upstream port of a switch and those are its downstream ports.
-func bridgeKinds(pci []*PCIDevice) {
-	children := make(map[Address][]*PCIDevice)
-	var visit func(d *PCIDevice, above BridgeKind)
-	for _, d := range pci {
-		children[d.Parent] = append(children[d.Parent], d)
-	}
-	visit = func(d *PCIDevice, above BridgeKind) {
-		if d.Bridge == NotBridge {
-			return
-		}
-		if d.Bridge == PlainBridge {
-			d.Bridge = kindBelow(above, children[d.Address])
-		}
-		for _, c := range children[d.Address] {
-			visit(c, d.Bridge)
-		}
-	}
-	for _, d := range pci {
-		if d.Parent == "" && d.Bridge == PlainBridge && d.Placed {
-			d.Bridge = RootPort
-		}
-		if d.Parent == "" {
-			visit(d, NotBridge)
-		}
-	}
-}
-
-func kindBelow(above BridgeKind, children []*PCIDevice) BridgeKind {
-	switch above {
-	case SwitchUpstream:
-		return SwitchDownstream
-	case RootPort, SwitchDownstream:
-		for _, c := range children {
-			if c.Bridge == NotBridge {
-				return PlainBridge
-			}
-		}
-		if len(children) > 0 {
-			return SwitchUpstream
-		}
-	}
-	return PlainBridge
-}
-
 // notGPU are words in the names of NVIDIA's functions that are no GPU.
 var notGPU = []string{"Audio", "USB", "UCSI", "Serial", "Bridge", "bridge", "NVSwitch", "Switch", "Memory Controller", "BlueField"}
 
@@ -214,7 +162,7 @@ var rdmaNames = []string{"Mellanox", "ConnectX", "BlueField", "Infiniband", "Inf
 func devicesByName(s *System) {
 	for _, d := range s.PCI {
 		switch {
-		case d.Bridge != NotBridge:
+		case d.Class.IsBridge():
 		case d.Vendor == vendorNVIDIA && strings.HasSuffix(string(d.Address), ".0") && !containsAny(d.Name, notGPU):
 			s.GPUs = append(s.GPUs, &GPU{PCI: d.Address, Name: d.Name})
 		case containsAny(d.Name, rdmaNames) && !strings.Contains(d.Name, "DMA Controller") && !strings.Contains(d.Name, "Bridge"):
@@ -222,10 +170,6 @@ func devicesByName(s *System) {
 		}
 	}
 	numberGPUs(s.GPUs)
-	if len(s.HCAs) > 0 {
-		s.Warnings = append(s.Warnings, Warning{Code: WarnSourceSilent,
-			Text: "lspci does not tell the names of RDMA devices: HCAs are called by their PCI addresses"})
-	}
 }
 
 func containsAny(text string, words []string) bool {

@@ -28,7 +28,7 @@ func notLspciVerbose(data []byte) string {
 }
 
 // classWords are what lspci calls the classes that matter here.
-var classWords = map[string]uint32{
+var classWords = map[string]Class{
 	"Host bridge":                    0x060000,
 	"PCI bridge":                     classBridge,
 	"VGA compatible controller":      0x030000,
@@ -54,7 +54,7 @@ type verboseFunction struct {
 // and -D. The buses of the bridges tell the tree; a function on a bus that no
 // bridge of the text leads to has no place, unless the text shows that it is a
 // root bus. An idle GPU runs its link at a lower speed: "(downgraded)" is what
-// the text says and not a fault by itself.
+// the text says and not a fault by itself. HCAs are called by their addresses: lspci has no other name.
 func parseLspciVerbose(data []byte) (*System, error) {
 	s := &System{}
 	seen := make(map[Address]int)
@@ -87,9 +87,8 @@ func parseLspciVerbose(data []byte) (*System, error) {
 	if err := placeByBuses(functions); err != nil {
 		return nil, err
 	}
-	bridgeKinds(s.PCI)
 	for _, d := range s.PCI {
-		rdma := d.Class>>8 == 0x0207 || d.Class>>16 == 0x02 && containsAny(d.Name, rdmaNames)
+		rdma := d.Class.Base() == 0x0207 || d.Class>>16 == 0x02 && containsAny(d.Name, rdmaNames)
 		switch {
 		case isNVIDIAGPU(d) && d.Vendor == vendorNVIDIA:
 			s.GPUs = append(s.GPUs, &GPU{PCI: d.Address, Name: d.Name})
@@ -101,10 +100,6 @@ func parseLspciVerbose(data []byte) (*System, error) {
 		}
 	}
 	numberGPUs(s.GPUs)
-	if len(s.HCAs) > 0 {
-		s.Warnings = append(s.Warnings, Warning{Code: WarnSourceSilent,
-			Text: "lspci does not tell the names of RDMA devices: HCAs are called by their PCI addresses"})
-	}
 	return s, nil
 }
 
@@ -128,9 +123,6 @@ func headOfFunction(d *PCIDevice, class, name string) {
 	name, _, _ = strings.Cut(name, " (prog-if")
 	name, _, _ = strings.Cut(name, " (rev ")
 	nameFunction(d, strings.TrimSpace(name))
-	if d.Class>>8 == classBridge>>8 {
-		d.Bridge = PlainBridge
-	}
 }
 
 // property reads one line below a function.
@@ -153,8 +145,8 @@ func (f *verboseFunction) property(line string) error {
 	case "Bus":
 		if m := verboseBus.FindStringSubmatch(value); m != nil {
 			f.primary, f.secondary = strings.ToLower(m[1]), strings.ToLower(m[2])
-			if d.Bridge == NotBridge {
-				d.Bridge = PlainBridge
+			if !d.Class.IsBridge() {
+				d.Class = classBridge
 			}
 		}
 	case "LnkCap":
@@ -176,7 +168,7 @@ func (f *verboseFunction) property(line string) error {
 // express takes the kind of a bridge from its PCI Express capability.
 func (f *verboseFunction) express(value string) {
 	_, text, ok := strings.Cut(value, "] Express ")
-	if !ok || f.d.Bridge == NotBridge {
+	if !ok || !f.d.Class.IsBridge() {
 		return
 	}
 	switch {
@@ -225,7 +217,7 @@ func placeByBuses(functions []*verboseFunction) error {
 			}
 			above[bus] = f
 		}
-		if f.d.Bridge == RootPort || f.d.Class>>8 == 0x0600 {
+		if f.d.Bridge == RootPort || f.d.Class.Base() == 0x0600 {
 			rootBus[f.d.Address.Bus()] = true
 		}
 	}

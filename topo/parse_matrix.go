@@ -3,6 +3,7 @@ package topo
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,6 +11,8 @@ import (
 var (
 	gpuLabel = regexp.MustCompile(`^GPU(\d{1,4})$`)
 	nicLabel = regexp.MustCompile(`^NIC\d{1,4}$`)
+	// anyLabel is what stands for a device: old versions have its name.
+	anyLabel = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]*$`)
 	// nicMapping is one entry of the one-line form that replaces the legend in
 	// some reports: "NIC0=mlx5_0 (NUMA 0)".
 	nicMapping = regexp.MustCompile(`\b(NIC\d+)=([^\s,()]+)(?:\s*\(NUMA (\d+)\))?`)
@@ -42,7 +45,8 @@ type header struct {
 }
 
 // matrixHeader reads a line as a header, and false where it is none. The first
-// label is GPU0; a row also begins with one, but goes on with a path.
+// label is GPU0, or NIC0 in our own matrix of a machine without GPUs; a row also
+// begins with one, but goes on with a path.
 func matrixHeader(line string) (header, bool) {
 	var h header
 	text := strings.TrimSpace(line)
@@ -56,7 +60,7 @@ func matrixHeader(line string) (header, bool) {
 		}
 	}
 	h.labels = strings.Fields(text)
-	if len(h.labels) == 0 || !gpuLabel.MatchString(h.labels[0]) {
+	if len(h.labels) == 0 || !gpuLabel.MatchString(h.labels[0]) && !(h.cpu && nicLabel.MatchString(h.labels[0])) {
 		return header{}, false
 	}
 	if len(h.labels) == 1 && !h.cpu {
@@ -64,7 +68,7 @@ func matrixHeader(line string) (header, bool) {
 	}
 	seen := make(map[string]bool)
 	for _, l := range h.labels {
-		if _, err := ParsePath(l); err == nil || seen[l] {
+		if _, err := ParsePath(l); err == nil || seen[l] || !anyLabel.MatchString(l) {
 			return header{}, false
 		}
 		seen[l] = true
@@ -105,8 +109,11 @@ func parseMatrix(data []byte) (*System, error) {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
-	if len(m.rows) != len(m.header.labels) {
-		return nil, fmt.Errorf("line %d names %d devices and %d rows follow: the text is cut off", start+1, len(m.header.labels), len(m.rows))
+	for _, label := range m.header.labels {
+		// The rows of NICs repeat what the columns say, and reports leave them out.
+		if _, ok := m.rows[label]; !ok && gpuLabel.MatchString(label) {
+			return nil, fmt.Errorf("line %d names %s and no row follows for it: the text is cut off", start+1, label)
+		}
 	}
 	return m.system()
 }
@@ -122,7 +129,7 @@ type matrixReader struct {
 	s      *System
 	header header
 	names  map[string]string // what NICn is called
-	nodes  map[string]int    // the NUMA node of NICn, where a report tells it
+	nodes  map[string]int    // the NUMA node of NICn where a report tells it
 	rows   map[string]matrixRow
 }
 
@@ -240,13 +247,17 @@ func (m *matrixReader) system() (*System, error) {
 				return nil, &InvalidError{Device: h.Name, Reason: "two columns have the name"}
 			}
 		}
-		h.StatedNode = m.nicNode(label)
+		h.StatedNode = m.statedNode(label)
 		m.s.HCAs = append(m.s.HCAs, h)
 	}
 	for i, a := range labels {
 		for j := i + 1; j < len(labels); j++ {
-			p, back := m.rows[a].paths[j], m.rows[labels[j]].paths[i]
-			if p != back {
+			p, told := m.path(a, j)
+			back, toldBack := m.path(labels[j], i)
+			if !told {
+				p = back
+			}
+			if told && toldBack && p != back {
 				return nil, &InvalidError{Device: a + " and " + labels[j], Reason: fmt.Sprintf(
 					"the matrix says %s one way and %s the other", p, back)}
 			}
@@ -256,6 +267,16 @@ func (m *matrixReader) system() (*System, error) {
 		}
 	}
 	return m.s, nil
+}
+
+// path is what the row of a device says in a column, and false where there is no
+// such row.
+func (m *matrixReader) path(label string, column int) (Path, bool) {
+	row, ok := m.rows[label]
+	if !ok {
+		return PathUnknown, false
+	}
+	return row.paths[column], true
 }
 
 func (m *matrixReader) name(label string) string {
@@ -274,7 +295,7 @@ func (m *matrixReader) gpu(index int, row matrixRow) error {
 		}
 		g.StatedCPUs = cpus
 	}
-	g.StatedNode = m.node(row.numa)
+	g.StatedNode = m.statedNode(g.Label())
 	if own := m.node(row.own); own != nil {
 		g.MemoryNode = own
 	}
@@ -295,22 +316,31 @@ func (m *matrixReader) node(text string) *int {
 	return &id
 }
 
-// nicNode is the node that a report tells for a NIC, or that of a GPU which the
-// NIC shares a node with: every path but SYS stays within one.
-func (m *matrixReader) nicNode(label string) *int {
-	if n, ok := m.nodes[label]; ok {
-		return m.node(strconv.Itoa(n))
+// statedNode is the node that the text tells for a device, or that of one which
+// the device shares a node with: every path but SYS stays within one.
+func (m *matrixReader) statedNode(label string) *int {
+	if node := m.ownNode(label); node != nil {
+		return node
 	}
+	column := slices.Index(m.header.labels, label)
 	for i, other := range m.header.labels {
-		if !gpuLabel.MatchString(other) {
-			continue
+		p, ok := m.path(other, column)
+		if !ok {
+			p, _ = m.path(label, i)
 		}
-		switch m.rows[label].paths[i] {
+		switch p {
 		case PIX, PXB, PHB, NODE, PHBOrNODE:
-			if node := m.node(m.rows[other].numa); node != nil {
+			if node := m.ownNode(other); node != nil {
 				return node
 			}
 		}
 	}
 	return nil
+}
+
+func (m *matrixReader) ownNode(label string) *int {
+	if n, ok := m.nodes[label]; ok {
+		return m.node(strconv.Itoa(n))
+	}
+	return m.node(m.rows[label].numa)
 }

@@ -6,13 +6,6 @@ import (
 	"strings"
 )
 
-// WarnShortMask says that a CPU mask lost digits, and with them CPUs.
-const WarnShortMask WarningCode = "short-cpu-mask"
-
-// WarnSlowSwitch says that a description gives a switch a slower link than a
-// device below it, which no such machine has.
-const WarnSlowSwitch WarningCode = "slow-switch"
-
 // parseNCCL reads the XML that NCCL writes with NCCL_TOPO_DUMP_FILE and reads
 // with NCCL_TOPO_FILE, and the files that clouds hand out for it. A switch is one
 // element there, and host bridges do not exist. NCCL writes the greatest speed of
@@ -122,18 +115,11 @@ func (r *ncclReader) node(e *element, id int) error {
 	if !ok || mask == "" {
 		return nil
 	}
-	cpus, short, err := ParseCPUMask(mask)
+	cpus, _, err := ParseCPUMask(mask)
 	if err != nil {
 		return e.errorf("affinity: %v", err)
 	}
-	if short {
-		r.s.Warnings = append(r.s.Warnings, Warning{
-			Code:   WarnShortMask,
-			Device: "node " + strconv.Itoa(id),
-			Text: fmt.Sprintf("the CPU mask of NUMA node %d on line %d has a word that lost a digit (%s): CPUs are missing from it; "+
-				"compare it with /sys/devices/system/node/node%d/cpumap", id, e.line, clip(mask), id),
-		})
-	}
+	n.Mask = mask
 	n.CPUs, n.CPUsKnown = n.CPUs.Union(cpus), true
 	return nil
 }
@@ -162,7 +148,7 @@ func (r *ncclReader) pci(e *element, parent *PCIDevice, node *int) error {
 	if d.Link, err = ncclLink(e); err != nil {
 		return err
 	}
-	if d.Class>>8 == classBridge>>8 || e.sub("pci") != nil {
+	if d.Class.IsBridge() || e.sub("pci") != nil {
 		d.Bridge = WholeSwitch
 	}
 	r.s.PCI = append(r.s.PCI, d)
@@ -177,28 +163,6 @@ func (r *ncclReader) pci(e *element, parent *PCIDevice, node *int) error {
 			return err
 		}
 	}
-	if slow := r.fasterBelow(d); slow != nil {
-		r.s.Warnings = append(r.s.Warnings, Warning{
-			Code: WarnSlowSwitch, Device: string(address),
-			Text: fmt.Sprintf("the switch %s is said to run at %g GT/s, slower than %s below it at %g GT/s: "+
-				"NCCL will believe that it holds everything behind it back; correct link_speed in the file",
-				address, d.Link.MaxSpeed, slow.Address, slow.Link.MaxSpeed),
-		})
-	}
-	return nil
-}
-
-// fasterBelow returns the first child whose link is faster than the switch's own,
-// nil where there is none.
-func (r *ncclReader) fasterBelow(d *PCIDevice) *PCIDevice {
-	if d.Bridge == NotBridge || d.Link.MaxSpeed == 0 {
-		return nil
-	}
-	for _, c := range r.s.PCI {
-		if c.Parent == d.Address && c.Link.MaxSpeed > d.Link.MaxSpeed {
-			return c
-		}
-	}
 	return nil
 }
 
@@ -211,7 +175,7 @@ func (r *ncclReader) functions(e *element, d *PCIDevice) error {
 		return r.gpu(gpu, d)
 	case nic != nil:
 		return r.nic(nic, d.Address)
-	case d.Class>>16 == 0x02 || d.Class>>8 == 0x0c06:
+	case d.Class>>16 == 0x02 || d.Class.Base() == 0x0c06:
 		// The files of clouds list the NICs for NCCL and leave the names to it.
 		r.s.HCAs = append(r.s.HCAs, &HCA{Name: string(d.Address), PCI: []Address{d.Address}})
 	}
@@ -243,6 +207,12 @@ func (r *ncclReader) gpu(e *element, d *PCIDevice) error {
 		return err
 	}
 	for _, c := range e.children {
+		if c.name == "c2c" {
+			// Its bandwidth is NVML's affair.
+			if g.C2CLinks, _, err = c.integer("count", 0, 1024); err != nil {
+				return err
+			}
+		}
 		if c.name != "nvlink" {
 			continue
 		}
@@ -435,7 +405,7 @@ func pciNumbers(e *element, d *PCIDevice) error {
 	}
 	for _, id := range []struct {
 		key   string
-		field *uint16
+		field *ID
 	}{
 		{"vendor", &d.Vendor}, {"device", &d.Device},
 		{"subsystem_vendor", &d.SubsystemVendor}, {"subsystem_device", &d.SubsystemDevice},
@@ -444,20 +414,20 @@ func pciNumbers(e *element, d *PCIDevice) error {
 		if err != nil {
 			return err
 		}
-		*id.field = uint16(n)
+		*id.field = ID(n)
 	}
 	return nil
 }
 
 // parseClass reads a class code of one to three bytes, "0x03", "0302",
 // "0x030200"; what is missing at the end is 0.
-func parseClass(text string) (uint32, error) {
+func parseClass(text string) (Class, error) {
 	digits := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "0x")
 	n, err := strconv.ParseUint(digits, 16, 24)
 	if err != nil || len(digits)%2 != 0 {
 		return 0, fmt.Errorf("%q is not a class code, as in 0x030200", clip(text))
 	}
-	return uint32(n) << (4 * (6 - len(digits))), nil
+	return Class(n) << (4 * (6 - len(digits))), nil
 }
 
 func ncclLink(e *element) (Link, error) {

@@ -1,0 +1,53 @@
+package topo
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// DocumentSchema names the form of Document. It changes when a reader of the old
+// form would misread the new one; fields may be added without that.
+const DocumentSchema = "gofabric.topo/1"
+
+// Document is the machine for other programs: what was read and what follows from
+// it. What is not known is absent, or null where its place is fixed; a NUMA node
+// of 0 is a node and always written.
+type Document struct {
+	Schema string `json:"schema"`
+	*System
+	// Paths are those between all GPUs and RDMA devices, each pair once.
+	Paths []DocumentPath `json:"paths"`
+}
+
+// DocumentPath is how two devices reach each other.
+type DocumentPath struct {
+	A    string   `json:"a"`    // GPU0, mlx5_0
+	B    string   `json:"b"`    // the same
+	Path Path     `json:"path"` // NV18, PIX, ...; ? where it is not known
+	PCI  Path     `json:"pci"`  // without NVLinks
+	NCCL NCCLPath `json:"nccl"` // in NCCL's words
+}
+
+// Document returns the machine as a document for json.Marshal.
+func (s *System) Document() Document {
+	d := Document{Schema: DocumentSchema, System: s, Paths: []DocumentPath{}}
+	list := s.endpoints()
+	for i, a := range list {
+		for _, b := range list[i+1:] {
+			p := DocumentPath{A: a.Label(), B: b.Label()}
+			p.Path, _ = s.Path(a, b)
+			p.PCI, _ = s.PCIPath(a, b)
+			p.NCCL, _ = s.NCCLPath(a, b)
+			d.Paths = append(d.Paths, p)
+		}
+	}
+	return d
+}
+
+// JSON writes the document, indented.
+func (s *System) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(s.Document())
+}
