@@ -14,6 +14,10 @@ import (
 // circle), works out bridges, NUMA nodes and places where they are not told, and
 // adds warnings. The error is an *InvalidError. Finish is called once.
 func (s *System) Finish() error {
+	if slices.Contains(s.Nodes, nil) || slices.Contains(s.PCI, nil) || slices.Contains(s.GPUs, nil) ||
+		slices.Contains(s.HCAs, nil) || slices.Contains(s.Netdevs, nil) {
+		return &InvalidError{"machine", "a list has an empty entry"}
+	}
 	s.sort()
 	if err := s.index(); err != nil {
 		return err

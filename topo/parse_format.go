@@ -38,6 +38,7 @@ type parser struct {
 // parsers stand in the order in which they are tried: what is surest first.
 func parsers() []parser {
 	return []parser{
+		{FormatCapture, notCapture, parseCapture},
 		{FormatNCCL, notXML("system"), parseNCCL},
 		{FormatHwloc, notXML("topology"), parseHwloc},
 		{FormatMatrix, notMatrix, parseMatrix},

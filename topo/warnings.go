@@ -62,7 +62,7 @@ func (s *System) addWarnings() {
 		s.warn(WarnFlat, "", "%s Set NCCL_TOPO_FILE to the cloud's topology file if it offers one.", flatText)
 	}
 	slices.SortStableFunc(s.Warnings, func(a, b Warning) int {
-		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Device, b.Device))
+		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Text, b.Text))
 	})
 	s.Warnings = slices.Compact(s.Warnings)
 }
