@@ -27,6 +27,9 @@ func (s *System) DOT(w io.Writer) error {
 		}
 		b.WriteString("  }\n")
 	}
+	for i, line := range pic.empty {
+		fmt.Fprintf(b, "  aside_%d [label=%s, shape=plaintext, style=\"\"];\n", i, dotText(line))
+	}
 	dotFabric(b, pic, s.GPUs)
 	b.WriteString("}\n")
 	return b.Flush()

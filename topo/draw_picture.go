@@ -48,6 +48,7 @@ type picture struct {
 	title    string
 	subtitle string
 	columns  []*column
+	empty    []string // NUMA nodes without devices, where others have some
 	fabric   fabric
 	warnings []string
 }
@@ -100,7 +101,7 @@ func newPicture(s *System) *picture {
 		c := &column{title: "NUMA node " + strconv.Itoa(n.ID)}
 		switch {
 		case n.MemoryOnly():
-			c.lines = append(c.lines, "no CPUs: memory only")
+			c.lines = append(c.lines, p.memoryOf(n.ID))
 		case n.CPUsKnown:
 			c.lines = append(c.lines, "CPUs "+n.CPUs.String())
 		}
@@ -112,8 +113,37 @@ func newPicture(s *System) *picture {
 	}
 	p.devices()
 	pic.columns = append(pic.columns, p.extra...)
+	pic.setEmptyAside()
 	pic.fabric = p.fabric()
 	return pic
+}
+
+// memoryOf says whose memory a node without CPUs is.
+func (p *painter) memoryOf(id int) string {
+	var names []string
+	for _, g := range p.s.GPUs {
+		if g.MemoryNode != nil && *g.MemoryNode == id {
+			names = append(names, g.Label())
+		}
+	}
+	if len(names) == 0 {
+		return "no CPUs: memory only"
+	}
+	return "no CPUs: memory of " + joinWords(names)
+}
+
+// setEmptyAside keeps columns for the nodes that have something in them.
+func (pic *picture) setEmptyAside() {
+	full := slices.DeleteFunc(slices.Clone(pic.columns), func(c *column) bool { return len(c.boxes) == 0 })
+	if len(full) == 0 {
+		return
+	}
+	for _, c := range pic.columns {
+		if len(c.boxes) == 0 {
+			pic.empty = append(pic.empty, c.title+": "+strings.Join(append(c.lines, "no GPU or HCA"), ", "))
+		}
+	}
+	pic.columns = full
 }
 
 func hostWords(h Host) string {
@@ -151,10 +181,10 @@ func (p *painter) devices() {
 	}
 	for _, d := range p.s.PCI {
 		switch {
-		case d.Vendor == vendorNVIDIA && d.Class.Base() == 0x0680:
+		case d.Vendor == vendorNVIDIA && d.Class.Base() == 0x0680, d.Name == nvswitchName:
 			p.place(&box{kind: boxNVSwitch, id: string(d.Address), title: "NVSwitch", lines: []boxLine{{text: string(d.Address)}}}, d.Address, d.NUMA)
 		case p.drawn(d.Address) || d.Bridge != NotBridge:
-		case p.degraded[string(d.Address)] || d.Class == 0 && d.Placed:
+		case p.degraded[string(d.Address)], d.Class == 0 && p.s.Source == string(FormatNCCL):
 			b := &box{kind: boxOther, id: string(d.Address), title: "PCI function", lines: []boxLine{{text: string(d.Address)}}}
 			if d.Name != "" {
 				b.lines = append(b.lines, boxLine{text: shortName(d.Name)})

@@ -17,7 +17,7 @@ const (
 	svgBoxGap  = 8.0
 	svgTitle   = 20.0  // height of a box's title
 	svgColumns = 4     // side by side
-	svgLanes   = 6     // side by side, in all columns of a row
+	svgLanes   = 8     // side by side, in all columns of a row
 	svgTall    = 760.0 // of a lane, before there is a second one
 	svgLeast   = 210.0
 	svgPage    = 720.0 // the least width of all
@@ -34,7 +34,10 @@ var svgColours = map[boxKind][2]string{
 	boxOther:    {"#fafafa", "#999999"},
 }
 
-const svgBad = "#c62828"
+const (
+	svgBad  = "#c62828"
+	svgEdge = "#777777"
+)
 
 // SVG writes a drawing of the machine that stands by itself: a column for each
 // NUMA node with its host bridges, PCIe switches, GPUs and RDMA devices, links
@@ -71,6 +74,7 @@ func (d *svgDrawing) draw() {
 		width = max(width, w)
 	}
 	width = max(width, svgPage)
+	empty := wrapAll(d.picture.empty, width-2*svgMargin, 12)
 	fabric := wrapAll(d.picture.fabric.words(d.gpus), width-2*svgMargin-2*svgPad, 13)
 	warnings := wrapAll(d.picture.warnings, width-2*svgMargin-16, 12)
 
@@ -81,6 +85,9 @@ func (d *svgDrawing) draw() {
 	top := height
 	for _, r := range rows {
 		height += r.height + svgGap
+	}
+	if len(empty) > 0 {
+		height += float64(len(empty))*svgLine + svgGap
 	}
 	if len(fabric) > 0 {
 		height += float64(len(fabric))*svgLine + 2*svgPad + svgGap
@@ -107,6 +114,13 @@ func (d *svgDrawing) draw() {
 			x += r.widths[i] + svgGap
 		}
 		y += r.height + svgGap
+	}
+	for _, line := range empty {
+		d.text(svgMargin, y+4, 12, "#555555", false, line)
+		y += svgLine
+	}
+	if len(empty) > 0 {
+		y += svgGap
 	}
 	if len(fabric) > 0 {
 		h := float64(len(fabric))*svgLine + 2*svgPad
@@ -140,15 +154,14 @@ func (d *svgDrawing) rows() []svgRow {
 				w = max(w, min(textWidth(line, 12, false)+2*svgPad, 420))
 			}
 			lanes := lanesOf(c, svgLanes/n)
-			total, tallest := svgPad, 0.0
+			total := svgPad
 			for _, lane := range lanes {
 				total += laneWidth(lane) + svgPad
-				tallest = max(tallest, laneHeight(lane))
 			}
 			w = max(w, total)
 			r.widths = append(r.widths, w)
 			r.lanes = append(r.lanes, lanes)
-			r.height = max(r.height, columnHead(c, w)+tallest+svgPad)
+			r.height = max(r.height, columnHead(c, w)+tallestLane(lanes)+svgPad)
 		}
 		r.stretch()
 		rows = append(rows, r)
@@ -167,24 +180,43 @@ func (r *svgRow) stretch() {
 	}
 }
 
-// lanesOf deals the boxes of a column to lanes of about equal height, in order.
+// lanesOf deals the boxes of a column to lanes, in order: as few as keep them
+// below svgTall, or as many as make them shorter.
 func lanesOf(c *column, most int) [][]*box {
-	total := 0.0
-	for _, b := range c.boxes {
-		total += boxHeight(b) + svgBoxGap
-	}
-	n := max(min(int(total/svgTall)+1, most, len(c.boxes)), 1)
-	lanes := make([][]*box, n)
-	at, lane := 0.0, 0
-	for _, b := range c.boxes {
-		h := boxHeight(b) + svgBoxGap
-		if at+h/2 > total/float64(n)*float64(lane+1) && lane+1 < n && len(lanes[lane]) > 0 {
-			lane++
+	best := dealLanes(c.boxes, 1)
+	for n := 2; n <= most && tallestLane(best) > svgTall; n++ {
+		if lanes := dealLanes(c.boxes, n); tallestLane(lanes) < tallestLane(best) {
+			best = lanes
 		}
-		lanes[lane] = append(lanes[lane], b)
-		at += h
 	}
-	return lanes
+	return best
+}
+
+// dealLanes fills at most n lanes in order, to the least height that takes all.
+func dealLanes(boxes []*box, n int) [][]*box {
+	total := laneHeight(boxes)
+	for limit := total / float64(n); ; limit += total / 50 {
+		lanes, height := [][]*box{nil}, 0.0
+		for _, b := range boxes {
+			h := boxHeight(b) + svgBoxGap
+			if last := len(lanes) - 1; height+h > limit && len(lanes[last]) > 0 {
+				lanes, height = append(lanes, nil), 0
+			}
+			lanes[len(lanes)-1] = append(lanes[len(lanes)-1], b)
+			height += h
+		}
+		if len(lanes) <= n {
+			return lanes
+		}
+	}
+}
+
+func tallestLane(lanes [][]*box) float64 {
+	most := 0.0
+	for _, lane := range lanes {
+		most = max(most, laneHeight(lane))
+	}
+	return most
 }
 
 func laneWidth(lane []*box) float64 {
@@ -273,17 +305,20 @@ func (d *svgDrawing) box(b *box, x, y, w float64) float64 {
 	if b.bad {
 		border, stroke = svgBad, 2.2
 	}
-	at := y + own
+	at, middle := y+own, y+own
 	for _, c := range b.children {
 		at += svgBoxGap
-		edge, thick := "#777777", 1.4
+		edge, thick := svgEdge, 1.4
 		if c.bad {
-			edge, thick = svgBad, 2.6
+			edge, thick = svgBad, 3.0
 		}
-		middle := at + min(boxOwnHeight(c)/2, 18)
-		fmt.Fprintf(d.out, "<path d=\"M%.1f %.1f V%.1f H%.1f\" fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\"/>\n",
-			x+svgIndent/2, y+own, middle, x+svgIndent, edge, thick)
+		middle = at + min(boxOwnHeight(c)/2, 18)
+		fmt.Fprintf(d.out, "<path d=\"M%.1f %.1f H%.1f\" stroke=\"%s\" stroke-width=\"%.1f\"/>\n",
+			x+svgIndent/2, middle, x+svgIndent, edge, thick)
 		at += d.box(c, x+svgIndent, at, w-svgIndent)
+	}
+	if len(b.children) > 0 {
+		fmt.Fprintf(d.out, "<path d=\"M%.1f %.1f V%.1f\" stroke=\"%s\" stroke-width=\"1.4\"/>\n", x+svgIndent/2, y+own, middle, svgEdge)
 	}
 	d.rect(x, y, w, own, 5, colours[0], border, stroke)
 	line := y + svgPad + 11
@@ -359,7 +394,7 @@ func textWidth(text string, size float64, bold bool) float64 {
 
 // wrapAll breaks lines at spaces and commas so that each fits the width.
 func wrapAll(lines []string, width, size float64) []string {
-	most := max(int(width/(size*0.6)), 16)
+	most := max(int(width/(size*0.57)), 16)
 	var out []string
 	for _, line := range lines {
 		runes := []rune(line)
