@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 // Choice is a device that could be used with another, with its rank's reasons.
@@ -118,9 +116,7 @@ func (s *System) choices(of Endpoint, candidates []Endpoint) []Choice {
 		list[i].slow = list[i].RateGbps > 0 && list[i].RateGbps < fastest/2
 		list[i].key = s.key(list[i])
 	}
-	slices.SortStableFunc(list, func(a, b Choice) int {
-		return cmp.Or(a.key.compare(b.key), sysfs.Compare(a.Device.Label(), b.Device.Label()))
-	})
+	slices.SortStableFunc(list, func(a, b Choice) int { return a.key.compare(b.key) })
 	ties := 0
 	for _, c := range list {
 		if c.key == list[0].key {

@@ -39,7 +39,8 @@ func (f GPUFacts) GPUFacts() (GPUFacts, error) { return f, nil }
 
 // addFacts lays NVML's facts over the GPUs that /sys showed: by PCI address, and
 // with NVML's order, which is the one of nvidia-smi.
-func (s *System) addFacts(source GPUSource) {
+func (r *reading) addFacts(source GPUSource) {
+	s := r.sys
 	if source == nil {
 		return
 	}
@@ -64,6 +65,7 @@ func (s *System) addFacts(source GPUSource) {
 			g = &GPU{PCI: address}
 			if address != "" {
 				s.PCI = append(s.PCI, &PCIDevice{Address: address, Vendor: vendorNVIDIA})
+				r.driverFacts(g)
 			}
 		}
 		delete(known, address)

@@ -44,8 +44,19 @@ func (s *System) sort() {
 	slices.SortStableFunc(s.Nodes, func(a, b *NUMANode) int { return cmp.Compare(a.ID, b.ID) })
 	slices.SortStableFunc(s.PCI, func(a, b *PCIDevice) int { return a.Address.Compare(b.Address) })
 	slices.SortStableFunc(s.GPUs, func(a, b *GPU) int { return cmp.Compare(a.Index, b.Index) })
-	slices.SortStableFunc(s.HCAs, func(a, b *HCA) int { return sysfs.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(s.HCAs, func(a, b *HCA) int { return compareNames(a.Name, b.Name) })
 	slices.SortStableFunc(s.Netdevs, func(a, b *Netdev) int { return sysfs.Compare(a.Name, b.Name) })
+}
+
+// compareNames orders names as people count. Some files give a device's address
+// for its name: addresses are hexadecimal.
+func compareNames(a, b string) int {
+	x, ok1 := canonical(a)
+	y, ok2 := canonical(b)
+	if ok1 && ok2 {
+		return x.Compare(y)
+	}
+	return sysfs.Compare(a, b)
 }
 
 // index refuses what stands twice or points nowhere, and builds the lookup.

@@ -47,7 +47,7 @@ func readUnfinished(fsys fs.FS, opts ReadOptions) (*System, error) {
 	r.netdevs()
 	r.hcas()
 	r.linkNetdevs()
-	r.sys.addFacts(opts.GPUs)
+	r.addFacts(opts.GPUs)
 	r.deviceFiles()
 	if err := r.topologyFile(opts.TopologyFile); err != nil {
 		return nil, err

@@ -113,8 +113,8 @@ func maskDigits(mask string) int {
 
 // warnNUMA names the devices whose node is missing or is no node.
 func (s *System) warnNUMA() {
-	if len(s.Nodes) == 0 && len(s.Stated) > 0 {
-		return // a matrix alone: nothing to check against
+	if len(s.Nodes) == 0 && len(s.PCI) == 0 {
+		return // a matrix, or names alone: the source does not tell places
 	}
 	for _, e := range s.endpoints() {
 		id, ok := e.numa().Known()
