@@ -67,7 +67,7 @@ func dotBox(b *bufio.Writer, x, above *box) {
 // dotFabric draws NVLinks: through one node where all GPUs share the same number,
 // between the pairs otherwise.
 func dotFabric(b *bufio.Writer, pic *picture, gpus []*GPU) {
-	const style = "style=dashed, color=\"#5a8f1e\", fontcolor=\"#3d6412\", constraint=false"
+	const style = "style=dashed, color=\"#5a8f1e\", fontcolor=\"#3d6412\""
 	if _, ok := pic.fabric.all.NVLinks(); ok && len(gpus) > 2 {
 		b.WriteString("  \"nvlink\" [label=\"NVLink\", shape=ellipse, fillcolor=\"#f3faea\", color=\"#5a8f1e\"];\n")
 		for _, g := range gpus {
@@ -76,7 +76,7 @@ func dotFabric(b *bufio.Writer, pic *picture, gpus []*GPU) {
 		return
 	}
 	for _, p := range pic.fabric.pairs {
-		fmt.Fprintf(b, "  %s -- %s [label=%s, %s];\n", dotQuote("gpu "+p.a), dotQuote("gpu "+p.b), dotText(p.path.String()), style)
+		fmt.Fprintf(b, "  %s -- %s [label=%s, %s, constraint=false];\n", dotQuote("gpu "+p.a), dotQuote("gpu "+p.b), dotText(p.path.String()), style)
 	}
 }
 

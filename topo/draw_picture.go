@@ -38,9 +38,10 @@ type boxLine struct {
 
 // column is a NUMA node.
 type column struct {
-	title string
-	lines []string
-	boxes []*box
+	title  string
+	lines  []string
+	boxes  []*box
+	memory bool // it has no CPUs
 }
 
 // picture is a machine as it is drawn, before anything has a place on paper.
@@ -101,6 +102,7 @@ func newPicture(s *System) *picture {
 		c := &column{title: "NUMA node " + strconv.Itoa(n.ID)}
 		switch {
 		case n.MemoryOnly():
+			c.memory = true
 			c.lines = append(c.lines, p.memoryOf(n.ID))
 		case n.CPUsKnown:
 			c.lines = append(c.lines, "CPUs "+n.CPUs.String())
@@ -140,7 +142,11 @@ func (pic *picture) setEmptyAside() {
 	}
 	for _, c := range pic.columns {
 		if len(c.boxes) == 0 {
-			pic.empty = append(pic.empty, c.title+": "+strings.Join(append(c.lines, "no GPU or HCA"), ", "))
+			lines := c.lines
+			if !c.memory {
+				lines = append(lines, "no GPU or HCA")
+			}
+			pic.empty = append(pic.empty, c.title+": "+strings.Join(lines, ", "))
 		}
 	}
 	pic.columns = full
@@ -221,10 +227,10 @@ func (p *painter) gpu(g *GPU) *box {
 func (p *painter) hca(h *HCA) *box {
 	b := &box{kind: boxHCA, id: h.Name, title: h.Name}
 	if h.Kind != KindUnknown && h.Kind != KindPF {
-		b.title += "  (" + string(h.Kind) + ")"
+		b.title += " (" + string(h.Kind) + ")"
 	}
 	if h.Management {
-		b.title += "  (fabric management)"
+		b.title += " (fabric management)"
 	}
 	if len(h.PCI) > 0 {
 		b.lines = append(b.lines, boxLine{text: joinAddresses(h.PCI)})

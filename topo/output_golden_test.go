@@ -37,7 +37,7 @@ func write(t *testing.T, f func(io.Writer) error) []byte {
 }
 
 func TestGoldenOutputs(t *testing.T) {
-	for name, build := range machines {
+	for name, build := range drawnMachines {
 		t.Run(name, func(t *testing.T) {
 			s := build(t)
 			golden(t, name+".matrix.txt", write(t, func(w io.Writer) error { return s.Matrix(w, MatrixOptions{}) }))

@@ -9,30 +9,30 @@ import (
 
 func ref[T any](v T) *T { return &v }
 
-// machine builds a System function by function.
-type machine struct {
+// builder builds a System function by function.
+type builder struct {
 	t *testing.T
 	s *System
 }
 
-func newMachine(t *testing.T, source string) *machine {
-	return &machine{t: t, s: &System{Source: source}}
+func newBuilder(t *testing.T, source string) *builder {
+	return &builder{t: t, s: &System{Source: source}}
 }
 
-func (m *machine) finish() *System {
+func (m *builder) finish() *System {
 	m.t.Helper()
 	require.NoError(m.t, m.s.Finish())
 	return m.s
 }
 
-func (m *machine) node(id int, cpus string) {
+func (m *builder) node(id int, cpus string) {
 	set, err := ParseCPUList(cpus)
 	require.NoError(m.t, err)
 	m.s.Nodes = append(m.s.Nodes, &NUMANode{ID: id, Online: true, CPUs: set, CPUsKnown: true})
 }
 
 // pci adds a function below a bridge, or below a host bridge ("pci0000:00").
-func (m *machine) pci(above, address string, class Class, link Link, node *int) *PCIDevice {
+func (m *builder) pci(above, address string, class Class, link Link, node *int) *PCIDevice {
 	d := &PCIDevice{Address: Address(address), Class: class, Placed: true, Link: link, StatedNode: node}
 	if len(above) > 3 && above[:3] == "pci" {
 		d.Root = above
@@ -43,7 +43,7 @@ func (m *machine) pci(above, address string, class Class, link Link, node *int) 
 	return d
 }
 
-func (m *machine) gpu(above, address string, link Link, node *int) *GPU {
+func (m *builder) gpu(above, address string, link Link, node *int) *GPU {
 	d := m.pci(above, address, 0x030200, link, node)
 	d.Vendor = vendorNVIDIA
 	g := &GPU{Index: len(m.s.GPUs), PCI: d.Address}
@@ -51,7 +51,7 @@ func (m *machine) gpu(above, address string, link Link, node *int) *GPU {
 	return g
 }
 
-func (m *machine) hca(above, address, name string, link Link, node *int) *HCA {
+func (m *builder) hca(above, address, name string, link Link, node *int) *HCA {
 	d := m.pci(above, address, 0x020700, link, node)
 	d.Vendor, d.Device = vendorMellanox, 0x101b
 	h := &HCA{Name: name, Kind: KindPF, PCI: []Address{d.Address}, Ports: []Port{{
@@ -63,7 +63,7 @@ func (m *machine) hca(above, address, name string, link Link, node *int) *HCA {
 
 // switchPort adds an upstream port with a downstream port for each address, and
 // returns those.
-func (m *machine) switchPort(above, upstream string, link Link, node *int, downstream ...string) []string {
+func (m *builder) switchPort(above, upstream string, link Link, node *int, downstream ...string) []string {
 	m.pci(above, upstream, classBridge, link, node)
 	for _, d := range downstream {
 		m.pci(upstream, d, classBridge, link, node)
@@ -80,7 +80,7 @@ var (
 // nodes with a switch each, two inner switches below it, a GPU and its own HCA
 // below each of those. One HCA has lost half of its lanes.
 func dgxA100(t *testing.T) *System {
-	m := newMachine(t, "sysfs")
+	m := newBuilder(t, "sysfs")
 	m.s.Host.CPU = CPUInfo{Arch: "x86_64", Vendor: "AuthenticAMD", Family: 143, Model: 49}
 	for id := 0; id < 8; id++ {
 		m.node(id, fmt.Sprintf("%d-%d,%d-%d", 16*id, 16*id+15, 128+16*id, 143+16*id))
@@ -120,7 +120,7 @@ func dgxA100(t *testing.T) *System {
 // flatVM is a virtual machine that shows every device on its root bus: two GPUs,
 // a virtual function with RoCE, and an interface for everything else.
 func flatVM(t *testing.T) *System {
-	m := newMachine(t, "sysfs")
+	m := newBuilder(t, "sysfs")
 	m.s.Host = Host{CPU: CPUInfo{Arch: "x86_64", Vendor: "GenuineIntel", Family: 6, Model: 143}, Virtual: "KVM"}
 	m.node(0, "0-15")
 	m.gpu("pci0000:00", "0000:00:05.0", gen4, nil)
@@ -147,7 +147,7 @@ func flatVM(t *testing.T) *System {
 // has a host bridge of its own, HCAs are virtual functions in domains of their
 // own, and GPU memory forms NUMA nodes without CPUs.
 func gb300(t *testing.T) *System {
-	m := newMachine(t, "sysfs")
+	m := newBuilder(t, "sysfs")
 	m.s.Host = Host{CPU: CPUInfo{Arch: "arm64"}, Virtual: "Microsoft Hyper-V"}
 	m.node(0, "0-71")
 	m.node(1, "72-143")
@@ -170,5 +170,5 @@ func gb300(t *testing.T) *System {
 	return m.finish()
 }
 
-// machines are those of the golden files.
-var machines = map[string]func(*testing.T) *System{"dgx-a100": dgxA100, "flat-vm": flatVM, "gb300": gb300}
+// drawnMachines are those of the golden files.
+var drawnMachines = map[string]func(*testing.T) *System{"dgx-a100": dgxA100, "flat-vm": flatVM, "gb300": gb300}
