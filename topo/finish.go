@@ -99,7 +99,7 @@ func (s *System) indexNames() error {
 	taken := map[string]bool{}
 	claim := func(kind, name string) error {
 		if name == "" {
-			return &InvalidError{kind, "it has no name"}
+			return &InvalidError{"an RDMA device", "it has no name"}
 		}
 		if taken[kind+name] {
 			return &InvalidError{clip(name), "two devices have this name"}

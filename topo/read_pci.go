@@ -82,7 +82,7 @@ func (r *reading) walk(dir string, depth int) {
 		if isFunction {
 			r.dirs[a] = below
 		}
-		if isFunction || rootName(name) || depth < 4 && isBusParent(name) {
+		if isFunction || rootName(name) || depth < 6 && isBusParent(name) {
 			r.walk(below, depth+1)
 		}
 	}

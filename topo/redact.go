@@ -87,35 +87,51 @@ func colons(digits string, every int) string {
 	return strings.Join(append(parts, digits), ":")
 }
 
+// The forms that are looked for. All are in one pattern, the longest first, so
+// that no part of a replacement is replaced again.
+const (
+	gidForm   = `\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){7}\b`
+	guidForm  = `\b[0-9a-fA-F]{4}(?::[0-9a-fA-F]{4}){3}\b`
+	ipoibForm = `\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){19}\b`
+	macForm   = `\b[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}\b`
+	uuidForm  = `[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`
+	xmlForm   = `\b(?:guid|host_hash)="0x[0-9a-fA-F]{1,16}"`
+	ipForm    = `\b[0-9]{1,3}(?:\.[0-9]{1,3}){3}\b`
+)
+
 var (
-	gidPattern  = regexp.MustCompile(`\b[0-9a-fA-F]{4}(:[0-9a-fA-F]{4}){7}\b`)
-	guidPattern = regexp.MustCompile(`\b[0-9a-fA-F]{4}(:[0-9a-fA-F]{4}){3}\b`)
-	ipoibMAC    = regexp.MustCompile(`\b[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){19}\b`)
-	macPattern  = regexp.MustCompile(`\b[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}\b`)
-	uuidPattern = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	hexGUID     = regexp.MustCompile(`(?i)\b(guid|host_hash)="0x([0-9a-f]{1,16})"`)
-	ipPattern   = regexp.MustCompile(`\b[0-9]{1,3}(\.[0-9]{1,3}){3}\b`)
-	serialValue = regexp.MustCompile(`(?im)^(.*serial[^:=]*[:=][ \t]*).*$`)
+	identifier  = regexp.MustCompile(ipoibForm + "|" + gidForm + "|" + guidForm + "|" + macForm + "|" + uuidForm + "|" + xmlForm + "|" + ipForm)
+	uuidPattern = regexp.MustCompile(uuidForm)
+	serialValue = regexp.MustCompile(`(?im)^(.*serial[^:=\n]*[:=][ \t]*).*$`)
 )
 
 // text replaces whatever in a text has the form of an identifier.
 func (r *redactor) text(s string) string {
-	s = gidPattern.ReplaceAllStringFunc(s, func(v string) string { return colons(r.gid(strings.ReplaceAll(v, ":", "")), 4) })
-	s = ipoibMAC.ReplaceAllStringFunc(s, func(v string) string {
-		digits := strings.ToLower(strings.ReplaceAll(v, ":", ""))
-		return colons("00000000"+r.gid(digits[8:]), 2)
-	})
-	s = guidPattern.ReplaceAllStringFunc(s, func(v string) string {
-		return colons(r.guid(strings.ReplaceAll(v, ":", "")), 4)
-	})
-	s = macPattern.ReplaceAllStringFunc(s, func(v string) string { return colons(r.mac(strings.ReplaceAll(v, ":", "")), 2) })
-	s = uuidPattern.ReplaceAllStringFunc(s, r.uuid)
-	s = hexGUID.ReplaceAllStringFunc(s, func(v string) string {
-		m := hexGUID.FindStringSubmatch(v)
-		return fmt.Sprintf(`%s="0x%s"`, m[1], r.guid(fmt.Sprintf("%016s", m[2])))
-	})
-	s = ipPattern.ReplaceAllStringFunc(s, r.dotted)
+	s = identifier.ReplaceAllStringFunc(s, r.one)
 	return serialValue.ReplaceAllString(s, "${1}redacted")
+}
+
+func (r *redactor) one(v string) string {
+	if name, digits, ok := strings.Cut(v, `="0x`); ok {
+		digits = strings.TrimSuffix(digits, `"`)
+		return name + `="0x` + r.guid(strings.Repeat("0", 16-len(digits))+digits) + `"`
+	}
+	if strings.Contains(v, "-") {
+		return r.uuid(v)
+	}
+	if strings.Contains(v, ".") {
+		return r.dotted(v)
+	}
+	digits := strings.ToLower(strings.ReplaceAll(v, ":", ""))
+	switch len(digits) {
+	case 40:
+		return colons("00000000"+r.gid(digits[8:]), 2)
+	case 32:
+		return colons(r.gid(digits), 4)
+	case 16:
+		return colons(r.guid(digits), 4)
+	}
+	return colons(r.mac(digits), 2)
 }
 
 func (r *redactor) uuid(v string) string {
