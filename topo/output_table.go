@@ -21,7 +21,7 @@ func (s *System) Table(w io.Writer) error {
 		fmt.Fprintln(t, "\nGPU\tPCI\tNODE\tLINK\tNVLINKS\tNEAREST HCAS\tNAME")
 		for _, g := range s.GPUs {
 			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.Label(), dash(string(g.PCI)), dash(numaWord(g.NUMA)),
-				dash(s.linkText(g.PCI)), dash(nvlinkWord(g)), dash(s.nearestText(g)), g.Name)
+				dash(s.linkText(g.PCI)), dash(nvlinkWord(g)), dash(s.nearestText(g)), dash(g.Name))
 		}
 	}
 	if len(s.HCAs) > 0 {

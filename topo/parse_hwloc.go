@@ -48,6 +48,9 @@ func parseHwloc(data []byte) (*System, error) {
 	return r.s, nil
 }
 
+// nvswitchName is what hwloc calls an NVSwitch.
+const nvswitchName = "NVSwitch"
+
 // hwlocPlace is what an object inherits from those around it.
 type hwlocPlace struct {
 	node *int       // the NUMA node, when it is one
@@ -206,6 +209,9 @@ func (r *hwlocReader) pci(e *element, kind string, at *hwlocPlace) error {
 	}
 	if err := hwlocIDs(e, d); err != nil {
 		return err
+	}
+	if subtype, _ := e.attr("subtype"); d.Name == "" {
+		d.Name = subtype
 	}
 	if kind == "Bridge" && d.Class == 0 {
 		d.Class = classBridge

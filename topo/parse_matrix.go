@@ -23,7 +23,7 @@ const (
 	columnCPU    = "CPU Affinity"
 	columnNUMA   = "NUMA Affinity"
 	columnGPUID  = "GPU NUMA ID"
-	maxMatrix    = 1024
+	maxMatrix    = 128
 	matrixSource = "nvidia-smi"
 )
 
@@ -63,7 +63,7 @@ func matrixHeader(line string) (header, bool) {
 	if len(h.labels) == 0 || !gpuLabel.MatchString(h.labels[0]) && !(h.cpu && nicLabel.MatchString(h.labels[0])) {
 		return header{}, false
 	}
-	if len(h.labels) == 1 && !h.cpu {
+	if !h.cpu && (len(h.labels) == 1 || !gpuLabel.MatchString(h.labels[1]) && !nicLabel.MatchString(h.labels[1])) {
 		return header{}, false
 	}
 	seen := make(map[string]bool)

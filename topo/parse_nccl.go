@@ -20,7 +20,10 @@ func parseNCCL(data []byte) (*System, error) {
 	if version, ok := root.attr("version"); ok && version != "1" {
 		return nil, root.errorf("version %q: NCCL reads version 1 only", clip(version))
 	}
-	r := &ncclReader{s: &System{}, lines: make(map[Address]int), nodes: make(map[int]*NUMANode)}
+	r := &ncclReader{
+		s: &System{}, lines: make(map[Address]int), nodes: make(map[int]*NUMANode),
+		devs: make(map[int]bool), hcas: make(map[string]*HCA),
+	}
 	for _, cpu := range root.children {
 		if cpu.name != "cpu" {
 			continue
@@ -44,6 +47,8 @@ type ncclReader struct {
 	host       string
 	lines      map[Address]int
 	nodes      map[int]*NUMANode
+	devs       map[int]bool // the numbers that GPUs have
+	hcas       map[string]*HCA
 	unnumbered bool
 }
 
@@ -196,10 +201,9 @@ func (r *ncclReader) gpu(e *element, d *PCIDevice) error {
 	if g.Index = index; !ok || index < 0 {
 		r.unnumbered = true
 	}
-	for _, other := range r.s.GPUs[:len(r.s.GPUs)-1] {
-		// Dumps of several processes can each call their GPU 0.
-		r.unnumbered = r.unnumbered || other.Index == g.Index
-	}
+	// Dumps of several processes can each call their GPU 0.
+	r.unnumbered = r.unnumbered || r.devs[index]
+	r.devs[index] = true
 	if g.ComputeCapability, _, err = e.integer("sm", 0, 1000); err != nil {
 		return err
 	}
@@ -316,12 +320,7 @@ func (r *ncclReader) nic(e *element, address Address) error {
 }
 
 func (r *ncclReader) hca(net *element, name string, address Address, port, mbps int, hasPort bool) error {
-	var h *HCA
-	for _, other := range r.s.HCAs {
-		if other.Name == name {
-			h = other
-		}
-	}
+	h := r.hcas[name]
 	switch {
 	case h == nil:
 		h = &HCA{Name: name}
@@ -329,6 +328,7 @@ func (r *ncclReader) hca(net *element, name string, address Address, port, mbps 
 			h.PCI = []Address{address}
 		}
 		r.s.HCAs = append(r.s.HCAs, h)
+		r.hcas[name] = h
 	case len(h.PCI) == 0 && address != "" || len(h.PCI) > 0 && h.PCI[0] != address:
 		return &InvalidError{Device: name, Reason: fmt.Sprintf(
 			"line %d gives the name a second time, to another PCI function", net.line)}
