@@ -146,11 +146,3 @@ func ExampleParseCPUList() {
 	// Output:
 	// 64 0-31,64-95 ffffffff,00000000,ffffffff
 }
-
-func ExamplePort_RoCEGID() {
-	hca, _ := load("roce-gid-table").HCA("mlx5_bond_0")
-	gid, ok := hca.Ports[0].RoCEGID()
-	fmt.Println(ok, gid.Index, gid.Type, gid.GID)
-	// Output:
-	// true 3 RoCE v2 0000:0000:0000:0000:0000:ffff:0a00:0001
-}

@@ -114,12 +114,12 @@ func FuzzParseCapture(f *testing.F) {
 			}
 			return
 		}
-		exercise(t, s)
+		askEverything(t, s)
 	})
 }
 
-// exercise asks a machine everything: nothing may panic or go on for ever.
-func exercise(t *testing.T, s *System) {
+// askEverything asks a machine everything: nothing may panic or go on for ever.
+func askEverything(t *testing.T, s *System) {
 	for _, a := range s.endpoints() {
 		for _, b := range s.endpoints() {
 			p, _ := s.Path(a, b)
@@ -165,7 +165,7 @@ func FuzzReadAndCapture(f *testing.F) {
 			}
 			return
 		}
-		exercise(t, want)
+		askEverything(t, want)
 		var b bytes.Buffer
 		if err := Capture(&b, tree, CaptureOptions{Unredacted: true}); err != nil {
 			t.Fatal(err)
