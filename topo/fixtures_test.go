@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -124,6 +125,10 @@ func askAll(t *testing.T, s *System, err error, a archive, only []string) {
 				return
 			}
 			require.NoError(t, err)
+			if kind == "matrix" {
+				askMatrix(t, s, a, kinds[kind])
+				return
+			}
 			ask(t, s, kind, kinds[kind])
 		})
 	}
@@ -159,6 +164,17 @@ func ask(t *testing.T, s *System, kind string, lines [][]string) {
 		default:
 			askCount(t, s, kind, words)
 		}
+	}
+}
+
+// askMatrix compares with what nvidia-smi printed on the machine itself.
+func askMatrix(t *testing.T, s *System, a archive, lines [][]string) {
+	for _, words := range lines {
+		want, ok := a.file(words[0])
+		require.True(t, ok, words[0])
+		var b bytes.Buffer
+		require.NoError(t, s.Matrix(&b, MatrixOptions{PCI: len(words) > 1}))
+		assert.Equal(t, strings.TrimRight(string(want), "\n"), strings.TrimRight(stripEscapes(b.String()), "\n"), words[0])
 	}
 }
 

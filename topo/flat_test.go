@@ -81,7 +81,9 @@ func TestHypervisorsAndContainers(t *testing.T) {
 		"[sys/class/dmi/id]\nsys_vendor = Microsoft Corporation\nproduct_name = Virtual Machine":                                   "Microsoft Hyper-V",
 		"[sys/class/dmi/id]\nsys_vendor = VMware, Inc.\nproduct_name = VMware7,1":                                                  "VMware",
 		"proc/cpuinfo =\n| vendor_id : GenuineIntel\n| flags : fpu hypervisor tsc":                                                 "hypervisor",
-		"[sys/class/dmi/id]\nsys_vendor = Amazon EC2\n[proc]\ncpuinfo =\n| vendor_id : GenuineIntel\n| flags : fpu hypervisor tsc": "hypervisor (Amazon EC2)",
+		"[sys/class/dmi/id]\nsys_vendor = Amazon EC2\n[proc]\ncpuinfo =\n| vendor_id : GenuineIntel\n| flags : fpu hypervisor tsc": "Amazon EC2",
+		"[sys/class/dmi/id]\nsys_vendor = Somebody\n[proc]\ncpuinfo =\n| vendor_id : GenuineIntel\n| flags : fpu hypervisor tsc":   "hypervisor (Somebody)",
+		"[sys/class/dmi/id]\nsys_vendor = Amazon EC2\nproduct_name = p4d.metal":                                                    "",
 		"[sys/class/dmi/id]\nsys_vendor = Dell Inc.":                                                                               "",
 		"": "",
 	} {

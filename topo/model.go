@@ -143,6 +143,8 @@ type NUMA struct {
 	Node *int `json:"node"`
 	// From says how it is known, or why it is not: "numa_node of 0000:00:01.1".
 	From string `json:"from,omitempty"`
+
+	weak bool // nothing but that the host has no other node
 }
 
 // Known returns the node, and false where it is not known.

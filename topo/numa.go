@@ -1,9 +1,6 @@
 package topo
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // resolveNUMA finds the node of every device. The order of evidence: the
 // function's own numa_node, those of the bridges above it, what a tool told for
@@ -26,21 +23,21 @@ func (s *System) resolveNUMA() {
 
 func (s *System) functionNUMA(d *PCIDevice) NUMA {
 	if d.StatedNode != nil {
-		return NUMA{d.StatedNode, "numa_node of " + string(d.Address)}
+		return NUMA{Node: d.StatedNode, From: "numa_node of " + string(d.Address)}
 	}
 	// A virtual function lies where its physical one does.
 	if pf := s.devices[d.PhysFn]; pf != nil && pf.StatedNode != nil {
-		return NUMA{pf.StatedNode, "numa_node of its physical function " + string(pf.Address)}
+		return NUMA{Node: pf.StatedNode, From: "numa_node of its physical function " + string(pf.Address)}
 	}
 	for _, b := range s.bridgesAbove(d.Address) {
 		if b.StatedNode != nil {
-			return NUMA{b.StatedNode, "numa_node of the bridge " + string(b.Address)}
+			return NUMA{Node: b.StatedNode, From: "numa_node of the bridge " + string(b.Address)}
 		}
 	}
 	if n := s.onlyNode(); n != nil {
 		return *n
 	}
-	return NUMA{nil, "numa_node is -1 or missing for it and for every bridge above"}
+	return NUMA{From: "numa_node is -1 or missing for it and for every bridge above"}
 }
 
 // onlyNode is the node of a host that has no other, nil elsewhere and where the
@@ -49,36 +46,28 @@ func (s *System) onlyNode() *NUMA {
 	if len(s.Nodes) != 1 || !s.Nodes[0].Online {
 		return nil
 	}
-	return &NUMA{&s.Nodes[0].ID, fmt.Sprintf("the host has one NUMA node, %d", s.Nodes[0].ID)}
+	return &NUMA{Node: &s.Nodes[0].ID, From: fmt.Sprintf("the host has one NUMA node, %d", s.Nodes[0].ID), weak: true}
 }
 
 func (s *System) deviceNUMA(functions []Address, stated *int, by string) NUMA {
-	var only *NUMA
 	why := "it has no place on PCI"
 	for _, a := range functions {
 		d := s.devices[a]
 		if d == nil {
 			continue
 		}
-		why = d.NUMA.From
-		if d.NUMA.Node == nil {
-			continue
-		}
-		// A host's only node is the weakest evidence: what a tool told comes first.
-		if only = s.onlyNode(); only == nil || !strings.HasPrefix(d.NUMA.From, "the host") {
+		if d.NUMA.Node != nil && !d.NUMA.weak {
 			return d.NUMA
 		}
+		why = d.NUMA.From
 	}
 	if stated != nil {
-		return NUMA{stated, by}
-	}
-	if only != nil {
-		return *only
+		return NUMA{Node: stated, From: by}
 	}
 	if n := s.onlyNode(); n != nil {
 		return *n
 	}
-	return NUMA{nil, why}
+	return NUMA{From: why}
 }
 
 // NodeDistance returns the distance between two NUMA nodes in the kernel's

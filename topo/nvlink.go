@@ -50,13 +50,3 @@ func switchLinks(g *GPU) int {
 	}
 	return n
 }
-
-// cpuLinks reports whether the GPU has NVLink or chip-to-chip links to its CPU.
-func cpuLinks(g *GPU) bool {
-	for _, l := range g.NVLinks {
-		if l.Peer == PeerCPU && l.Count > 0 {
-			return true
-		}
-	}
-	return g.C2CLinks > 0
-}

@@ -117,6 +117,16 @@ func (r *reading) link(name string) string {
 	return target
 }
 
+// there reports whether something is at a path, without opening it where links
+// are shown: to open a device's file is to use the device.
+func (r *reading) there(name string) bool {
+	_, err := r.RealPath(name)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return r.Exists(name)
+	}
+	return err == nil
+}
+
 // cpus reads a CPU list.
 func (r *reading) cpus(name string) CPUSet {
 	text, ok, err := r.String(name)

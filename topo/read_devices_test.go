@@ -1,11 +1,16 @@
 package topo
 
 import (
+	"bytes"
 	"errors"
+	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 func mustHCA(t *testing.T, s *System, name string) *HCA {
@@ -321,4 +326,33 @@ func TestReadWithoutNVMLAnswer(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, s.GPUs, 1)
 	assert.Contains(t, warningsOf(s, WarnUnreadable)["NVML"], "driver not loaded")
+}
+
+// untouched fails a test that opens a device's file.
+type untouched struct {
+	sysfs.FS
+	t *testing.T
+}
+
+func (u untouched) Open(name string) (fs.File, error) {
+	if strings.HasPrefix(name, "dev/") && !strings.HasSuffix(name, "infiniband") {
+		assert.Fail(u.t, "a device's file was opened", name)
+	}
+	return u.FS.Open(name)
+}
+
+func TestDeviceFilesAreNotOpened(t *testing.T) {
+	tree := stage(t, function("pci0000:00/0000:00:01.0", nicAttrs), hca("mlx5_0", "pci0000:00/0000:00:01.0"),
+		function("pci0000:00/0000:00:03.0", gpuAttrs), `
+proc/driver/nvidia/gpus/0000:00:03.0/information = Device Minor: 0
+sys/class/infiniband_verbs/uverbs0/ibdev = mlx5_0
+dev/infiniband/uverbs0 =
+dev/nvidia0 =
+`).(sysfs.FS)
+	var b bytes.Buffer
+	require.NoError(t, Capture(&b, untouched{tree, t}, CaptureOptions{}))
+	s, _, err := Parse(b.Bytes())
+	require.NoError(t, err)
+	assert.True(t, *s.GPUs[0].DeviceFilePresent)
+	assert.True(t, *s.HCAs[0].UverbsPresent)
 }

@@ -74,14 +74,14 @@ func (r *reading) deviceFiles() {
 	}
 	for _, g := range r.sys.GPUs {
 		if g.DeviceFile != "" {
-			there := r.Exists(strings.TrimPrefix(g.DeviceFile, "/"))
-			g.DeviceFilePresent = &there
+			found := r.there(strings.TrimPrefix(g.DeviceFile, "/"))
+			g.DeviceFilePresent = &found
 		}
 	}
 	for _, h := range r.sys.HCAs {
 		if h.Uverbs != "" {
-			there := r.Exists(path.Join("dev/infiniband", h.Uverbs))
-			h.UverbsPresent = &there
+			found := r.there(path.Join("dev/infiniband", h.Uverbs))
+			h.UverbsPresent = &found
 		}
 	}
 }

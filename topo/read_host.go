@@ -67,8 +67,13 @@ func (r *reading) hypervisor(flag bool) string {
 			return known.is
 		}
 	}
-	if vendor == "Microsoft Corporation" && product == "Virtual Machine" {
+	switch {
+	case vendor == "Microsoft Corporation" && product == "Virtual Machine":
 		return "Microsoft Hyper-V"
+	case product == "Google Compute Engine":
+		return product
+	case vendor == "Amazon EC2" && !strings.Contains(product, "metal"):
+		return vendor // a bare one is called p5.metal
 	}
 	if !flag {
 		return ""
@@ -80,13 +85,13 @@ func (r *reading) hypervisor(flag bool) string {
 }
 
 func (r *reading) container() string {
-	if r.Exists(".dockerenv") {
+	if r.there(".dockerenv") {
 		return "docker"
 	}
-	if r.Exists("run/.containerenv") {
+	if r.there("run/.containerenv") {
 		return "podman"
 	}
-	if r.Exists("var/run/secrets/kubernetes.io") || r.Exists("run/secrets/kubernetes.io") {
+	if r.there("var/run/secrets/kubernetes.io") || r.there("run/secrets/kubernetes.io") {
 		return "kubernetes"
 	}
 	groups, _, _ := r.String("proc/1/cgroup")

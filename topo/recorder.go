@@ -29,6 +29,11 @@ type recorded struct {
 	errno   string // of a file that could not be read
 }
 
+// empty is what says no more than that a file is there.
+func (r recorded) empty() bool {
+	return !r.dir && r.target == "" && r.errno == "" && len(r.content) == 0
+}
+
 func newRecorder(fsys fs.FS) *recorder {
 	return &recorder{fsys: fsys, seen: map[string]recorded{}, alias: map[string]string{}}
 }
@@ -69,14 +74,13 @@ func (r *recorder) Open(name string) (fs.File, error) {
 	return &recordedFile{info: info, r: bytes.NewReader(content)}, nil
 }
 
-// Stat implements fs.StatFS: nothing is opened where only the presence counts,
-// which for a device's file would touch the device.
+// Stat implements fs.StatFS.
 func (r *recorder) Stat(name string) (fs.FileInfo, error) {
 	info, err := fs.Stat(r.fsys, name)
 	if err == nil {
 		if info.IsDir() {
 			r.note(name, recorded{dir: true})
-		} else if _, known := r.seen[name]; !known {
+		} else {
 			r.note(name, recorded{content: []byte{}})
 		}
 	}
@@ -105,6 +109,8 @@ func (r *recorder) Lstat(name string) (fs.FileInfo, error) {
 	info, err := fsys.Lstat(name)
 	if err == nil && info.IsDir() {
 		r.note(name, recorded{dir: true})
+	} else if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		r.note(name, recorded{content: []byte{}}) // what it holds is noted if it is read
 	}
 	return info, err
 }
@@ -117,7 +123,7 @@ func (r *recorder) note(name string, what recorded) {
 	} else {
 		name = r.real(name)
 	}
-	if old, ok := r.seen[name]; ok && (what.dir || len(old.content) > 0) {
+	if old, ok := r.seen[name]; ok && (what.dir || what.empty() && !old.dir) {
 		return
 	}
 	r.seen[name] = what
