@@ -11,9 +11,9 @@ import (
 // known where a field says so.
 type CPUSet []int
 
-// maxCPU bounds what a list may name, so that a damaged one cannot fill memory.
-// The kernel's own limit is 8191.
-const maxCPU = 1<<16 - 1
+// maxCPU is the highest number that a CPU can have in Linux. It bounds what a list
+// may name, so that a damaged one cannot fill memory.
+const maxCPU = 8191
 
 // NewCPUSet returns the set of the given CPUs, sorted and each once.
 func NewCPUSet(cpus ...int) CPUSet {

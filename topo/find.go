@@ -49,56 +49,32 @@ func addresses(a Address) []Address {
 
 // Node returns the NUMA node with that number, and false if there is none.
 func (s *System) Node(id int) (*NUMANode, bool) {
-	for _, n := range s.Nodes {
-		if n.ID == id {
-			return n, true
-		}
-	}
-	return nil, false
+	n, ok := s.nodes[id]
+	return n, ok
 }
 
 // Device returns the PCI function at that address, and false if there is none.
 func (s *System) Device(a Address) (*PCIDevice, bool) {
-	if s.devices != nil {
-		d, ok := s.devices[a]
-		return d, ok
-	}
-	for _, d := range s.PCI {
-		if d.Address == a {
-			return d, true
-		}
-	}
-	return nil, false
+	d, ok := s.devices[a]
+	return d, ok
 }
 
 // GPU returns the GPU with that index, and false if there is none.
 func (s *System) GPU(index int) (*GPU, bool) {
-	for _, g := range s.GPUs {
-		if g.Index == index {
-			return g, true
-		}
-	}
-	return nil, false
+	g, ok := s.labels["GPU"+strconv.Itoa(index)].(*GPU)
+	return g, ok
 }
 
 // HCA returns the RDMA device of that name, and false if there is none.
 func (s *System) HCA(name string) (*HCA, bool) {
-	for _, h := range s.HCAs {
-		if h.Name == name {
-			return h, true
-		}
-	}
-	return nil, false
+	h, ok := s.labels[name].(*HCA)
+	return h, ok
 }
 
 // Netdev returns the network interface of that name, and false if there is none.
 func (s *System) Netdev(name string) (*Netdev, bool) {
-	for _, n := range s.Netdevs {
-		if n.Name == name {
-			return n, true
-		}
-	}
-	return nil, false
+	n, ok := s.netdevs[name]
+	return n, ok
 }
 
 // Find returns what a label names: "GPU0" or a GPU's UUID, the UUID of a MIG
@@ -106,6 +82,9 @@ func (s *System) Netdev(name string) (*Netdev, bool) {
 // device or of a network interface, a PCI address. The error lists the GPUs and
 // RDMA devices that there are.
 func (s *System) Find(label string) (Endpoint, error) {
+	if e, ok := s.labels[label]; ok {
+		return e, nil
+	}
 	for _, g := range s.GPUs {
 		if strings.EqualFold(label, g.Label()) || g.UUID != "" && label == g.UUID {
 			return g, nil
@@ -115,9 +94,6 @@ func (s *System) Find(label string) (Endpoint, error) {
 				return g, nil
 			}
 		}
-	}
-	if h, ok := s.HCA(label); ok {
-		return h, nil
 	}
 	if n, ok := s.Netdev(label); ok {
 		return n, nil

@@ -18,6 +18,9 @@ func (s *System) Finish() error {
 		slices.Contains(s.HCAs, nil) || slices.Contains(s.Netdevs, nil) {
 		return &InvalidError{"machine", "a list has an empty entry"}
 	}
+	if max(len(s.Nodes), len(s.PCI), len(s.GPUs), len(s.HCAs), len(s.Netdevs)) > mostDevices {
+		return &InvalidError{"machine", fmt.Sprintf("a list has more than %d entries, which no machine has", mostDevices)}
+	}
 	s.sort()
 	if err := s.index(); err != nil {
 		return err
@@ -29,6 +32,14 @@ func (s *System) Finish() error {
 	s.addWarnings()
 	return nil
 }
+
+// mostDevices and deepestTree bound what is taken for a machine. A host with
+// thousands of virtual functions stays below the first; a PCI domain has 256
+// buses.
+const (
+	mostDevices = 1 << 14
+	deepestTree = 256
+)
 
 // InvalidError says why a description of a machine was refused.
 type InvalidError struct {
@@ -87,8 +98,8 @@ func (s *System) indexTree() error {
 			if s.devices[p] == nil {
 				break // refused in its own turn
 			}
-			if steps++; steps > len(s.PCI) {
-				return &InvalidError{string(d.Address), "its bridges form a circle"}
+			if steps++; steps > deepestTree {
+				return &InvalidError{string(d.Address), "the bridges above it form a circle, or are more than a machine can have"}
 			}
 		}
 	}
@@ -107,7 +118,9 @@ func (s *System) indexNames() error {
 		taken[kind+name] = true
 		return nil
 	}
+	s.nodes, s.netdevs, s.labels = map[int]*NUMANode{}, map[string]*Netdev{}, map[string]Endpoint{}
 	for _, n := range s.Nodes {
+		s.nodes[n.ID] = n
 		if n.ID < 0 {
 			return &InvalidError{fmt.Sprintf("NUMA node %d", n.ID), "a node's number is not negative"}
 		}
@@ -116,6 +129,7 @@ func (s *System) indexNames() error {
 		}
 	}
 	for _, g := range s.GPUs {
+		s.labels[g.Label()] = g
 		if g.Index < 0 {
 			return &InvalidError{g.Label(), "a GPU's index is not negative"}
 		}
@@ -133,6 +147,7 @@ func (s *System) indexNames() error {
 		}
 	}
 	for _, h := range s.HCAs {
+		s.labels[h.Name] = h
 		if err := claim("", h.Name); err != nil {
 			return err
 		}
@@ -146,12 +161,18 @@ func (s *System) indexNames() error {
 		}
 	}
 	for _, n := range s.Netdevs {
+		s.netdevs[n.Name] = n
 		if claim("netdev", n.Name) != nil {
 			return &InvalidError{"network interface " + clip(n.Name), "it has no name or stands twice"}
 		}
 		if n.PCI != "" && s.devices[n.PCI] == nil {
 			return &InvalidError{n.Name, "its PCI function " + clip(string(n.PCI)) + " is not listed"}
 		}
+	}
+	s.told = make(map[[2]string]*StatedPath, len(s.Stated))
+	for i := len(s.Stated) - 1; i >= 0; i-- {
+		t := &s.Stated[i] // what stands first counts
+		s.told[[2]string{t.A, t.B}] = t
 	}
 	return nil
 }
@@ -161,36 +182,38 @@ func (s *System) indexNames() error {
 func (s *System) placeSoftware() {
 	for _, h := range s.HCAs {
 		if h.Parent != "" && len(h.PCI) == 0 {
-			h.PCI = s.netdevFunctions(h.Parent, 0)
+			h.PCI = s.netdevFunctions(h.Parent)
 		}
 	}
 	for _, n := range s.Netdevs {
 		if n.PCI != "" {
 			continue
 		}
-		if below := s.netdevFunctions(n.Name, 0); len(below) == 1 {
+		if below := s.netdevFunctions(n.Name); len(below) == 1 {
 			n.PCI = below[0]
 		}
 	}
 }
 
-// maxStack is how deep interfaces stand on each other (VLAN over bond over
-// ports), with room.
-const maxStack = 8
-
-func (s *System) netdevFunctions(name string, depth int) []Address {
-	n, ok := s.Netdev(name)
-	if !ok || depth > maxStack {
-		return nil
-	}
-	if n.PCI != "" {
-		return []Address{n.PCI}
-	}
+// netdevFunctions returns the PCI functions that an interface stands on, by way of
+// others where it is a VLAN or a bond.
+func (s *System) netdevFunctions(name string) []Address {
 	var found []Address
-	for _, lower := range n.Lower {
-		for _, a := range s.netdevFunctions(lower, depth+1) {
-			if !slices.Contains(found, a) {
-				found = append(found, a)
+	seen := map[string]bool{name: true}
+	for todo := []string{name}; len(todo) > 0; todo = todo[1:] {
+		n, ok := s.netdevs[todo[0]]
+		switch {
+		case !ok:
+		case n.PCI != "":
+			if !slices.Contains(found, n.PCI) {
+				found = append(found, n.PCI)
+			}
+		default:
+			for _, lower := range n.Lower {
+				if !seen[lower] {
+					seen[lower] = true
+					todo = append(todo, lower)
+				}
 			}
 		}
 	}

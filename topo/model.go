@@ -22,7 +22,12 @@ type System struct {
 
 	Warnings []Warning `json:"warnings,omitempty"`
 
-	devices map[Address]*PCIDevice // PCI by address, made by Finish
+	// Lookups, made by Finish.
+	devices map[Address]*PCIDevice
+	nodes   map[int]*NUMANode
+	netdevs map[string]*Netdev
+	labels  map[string]Endpoint // GPUs and HCAs
+	told    map[[2]string]*StatedPath
 }
 
 // Host is what the machine says about itself as a whole.

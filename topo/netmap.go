@@ -17,6 +17,10 @@ const (
 // ports it names no device or the wrong one. So an answer fills a gap and never
 // replaces what is known.
 func (s *System) mapNetdevs(ask netmapper) {
+	hcas := map[string]*HCA{}
+	for _, h := range s.HCAs {
+		hcas[h.Name] = h
+	}
 	for _, n := range s.Netdevs {
 		if !n.hasLinkAddress() {
 			continue
@@ -25,7 +29,7 @@ func (s *System) mapNetdevs(ask netmapper) {
 		if err != nil || name == "" || slices.Contains(n.RDMA, name) {
 			continue
 		}
-		h, ok := s.HCA(name)
+		h, ok := hcas[name]
 		switch {
 		case !ok:
 			s.warn(WarnNetdevMapping, n.Name, "rdmamap gives %s to %s, which is not listed here.", n.Name, name)

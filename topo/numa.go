@@ -17,7 +17,7 @@ func (s *System) resolveNUMA() {
 		h.NUMA = s.deviceNUMA(h.PCI, h.StatedNode, "told for "+h.Name)
 	}
 	for _, n := range s.Netdevs {
-		n.NUMA = s.deviceNUMA(s.netdevFunctions(n.Name, 0), nil, "")
+		n.NUMA = s.deviceNUMA(s.netdevFunctions(n.Name), nil, "")
 	}
 }
 

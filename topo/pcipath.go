@@ -210,12 +210,8 @@ func nodeText(n NUMA) string {
 
 // stated returns what a tool told about a pair.
 func (s *System) stated(a, b Endpoint) *StatedPath {
-	la, lb := a.Label(), b.Label()
-	for i := range s.Stated {
-		t := &s.Stated[i]
-		if t.A == la && t.B == lb || t.A == lb && t.B == la {
-			return t
-		}
+	if t := s.told[[2]string{a.Label(), b.Label()}]; t != nil {
+		return t
 	}
-	return nil
+	return s.told[[2]string{b.Label(), a.Label()}]
 }

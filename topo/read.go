@@ -39,7 +39,7 @@ func Read(fsys fs.FS, opts ReadOptions) (*System, error) {
 }
 
 func readUnfinished(fsys fs.FS, opts ReadOptions) (*System, error) {
-	r := &reading{Reader: sysfs.NewReader(fsys), fsys: fsys, sys: &System{Source: "sysfs"}}
+	r := &reading{Reader: sysfs.NewReader(fsys), fsys: fsys, sys: &System{Source: "sysfs"}, sets: map[string]CPUSet{}}
 	r.host()
 	r.nodes()
 	r.pci()
@@ -63,6 +63,7 @@ type reading struct {
 	dirs map[Address]string // of each PCI function in the tree
 
 	conflicts []conflict
+	sets      map[string]CPUSet // lists by their text: most devices share one
 }
 
 // note keeps an error as a warning: a bad file must not lose the others.
@@ -134,11 +135,15 @@ func (r *reading) cpus(name string) CPUSet {
 	if !ok {
 		return nil
 	}
+	if set, known := r.sets[text]; known {
+		return set
+	}
 	set, err := ParseCPUList(text)
 	if err != nil {
 		r.note(fmt.Errorf("%s: %w", name, err))
 		return nil
 	}
+	r.sets[text] = set
 	return set
 }
 

@@ -95,10 +95,13 @@ func (r *reading) container() string {
 		return "kubernetes"
 	}
 	groups, _, _ := r.String("proc/1/cgroup")
-	for _, known := range [][2]string{{"kubepods", "kubernetes"}, {"docker", "docker"}, {"lxc", "lxc"}, {"libpod", "podman"}} {
+	for _, known := range containerGroups {
 		if strings.Contains(groups, known[0]) {
 			return known[1]
 		}
 	}
 	return ""
 }
+
+// containerGroups are parts of the control groups' names, and what they tell.
+var containerGroups = [][2]string{{"kubepods", "kubernetes"}, {"docker", "docker"}, {"lxc", "lxc"}, {"libpod", "podman"}}

@@ -55,6 +55,10 @@ func (r *reading) lower(name string) []string {
 // for a device with one port those of its PCI function. The port's GUID decides
 // on InfiniBand, not the node's: the two differ on cards with several ports.
 func (r *reading) linkNetdevs() {
+	byName := map[string]*Netdev{}
+	for _, n := range r.sys.Netdevs {
+		byName[n.Name] = n
+	}
 	for _, h := range r.sys.HCAs {
 		for i := range h.Ports {
 			p := &h.Ports[i]
@@ -65,7 +69,7 @@ func (r *reading) linkNetdevs() {
 				r.sameFunction(h.PCI[0], p)
 			}
 			for _, name := range p.Netdevs {
-				if n, ok := r.sys.Netdev(name); ok && !slices.Contains(n.RDMA, h.Name) {
+				if n := byName[name]; n != nil && !slices.Contains(n.RDMA, h.Name) {
 					n.RDMA = append(n.RDMA, h.Name)
 				}
 			}

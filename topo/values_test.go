@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -36,7 +37,7 @@ func TestParseCPUList(t *testing.T) {
 		require.NoError(t, err, text)
 		assert.Equal(t, want, got, text)
 	}
-	for _, bad := range []string{"a", "1-", "-1", "3-1", "0-99999999", "1,,2", "0-3:2", "0-3:2/1", "0-3:0/2", "3:1/2", "+1", "0-65535,0-65535,0-65535,0-65535,0-65535"} {
+	for _, bad := range []string{"a", "1-", "-1", "3-1", "0-8192", "0-99999999", "1,,2", "0-3:2", "0-3:2/1", "0-3:0/2", "3:1/2", "+1", "0-8191,0-8191,0-8191,0-8191,0-8191"} {
 		_, err := ParseCPUList(bad)
 		assert.Error(t, err, bad)
 	}
@@ -74,6 +75,26 @@ func TestCPUSetOperations(t *testing.T) {
 	assert.False(t, a.Contains(4))
 }
 
+func deepTree(levels int) []*PCIDevice {
+	list := []*PCIDevice{{Address: "0000:00:00.0"}}
+	for i := 1; i < levels; i++ {
+		list = append(list, &PCIDevice{Address: Address(fmt.Sprintf("%04x:00:00.0", i)), Parent: list[i-1].Address})
+	}
+	return list
+}
+
+func TestInterfacesStackedWithoutEnd(t *testing.T) {
+	s := &System{}
+	var all []string
+	for i := range 200 {
+		all = append(all, fmt.Sprint("eth", i))
+	}
+	for _, name := range all {
+		s.Netdevs = append(s.Netdevs, &Netdev{Name: name, Lower: all})
+	}
+	require.NoError(t, s.Finish())
+}
+
 func TestInvalidMachinesAreRefused(t *testing.T) {
 	pci := func(a ...Address) []*PCIDevice {
 		var list []*PCIDevice
@@ -87,6 +108,8 @@ func TestInvalidMachinesAreRefused(t *testing.T) {
 		"bad address":          {PCI: pci("01:00.0")},
 		"bridge missing":       {PCI: []*PCIDevice{{Address: "0000:01:00.0", Parent: "0000:00:01.0"}}},
 		"circle":               {PCI: []*PCIDevice{{Address: "0000:01:00.0", Parent: "0000:02:00.0"}, {Address: "0000:02:00.0", Parent: "0000:01:00.0"}}},
+		"endless tree":         {PCI: deepTree(300)},
+		"endless list":         {GPUs: make([]*GPU, mostDevices+1)},
 		"own parent":           {PCI: []*PCIDevice{{Address: "0000:01:00.0", Parent: "0000:01:00.0"}}},
 		"node twice":           {Nodes: []*NUMANode{{ID: 1}, {ID: 1}}},
 		"negative node":        {Nodes: []*NUMANode{{ID: -1}}},

@@ -161,9 +161,8 @@ func (s *System) warnStated() {
 	var differ []string
 	by := ""
 	for _, t := range s.Stated {
-		a, err1 := s.Find(t.A)
-		b, err2 := s.Find(t.B)
-		if err1 != nil || err2 != nil || t.Path == LOC {
+		a, b := s.labels[t.A], s.labels[t.B]
+		if a == nil || b == nil || t.Path == LOC {
 			continue
 		}
 		pci, _ := s.PCIPath(a, b)
