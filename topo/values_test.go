@@ -74,28 +74,6 @@ func TestCPUSetOperations(t *testing.T) {
 	assert.False(t, a.Contains(4))
 }
 
-func TestGIDChoice(t *testing.T) {
-	v1, v2 := "IB/RoCE v1", "RoCE v2"
-	const local, ip4, ip6 = "fe80:0000:0000:0000:0200:00ff:fe00:0001", "0000:0000:0000:0000:0000:ffff:0a00:0001", "fd00:0000:0000:0000:0000:0000:0000:0001"
-	p := Port{LinkLayer: Ethernet, GIDs: []GID{{0, local, v1, ""}, {1, local, v2, ""}, {2, ip4, v1, ""}, {4, ip6, v2, ""}, {5, ip4, v2, ""}, {7, ip4, v2, ""}}}
-	for _, want := range []int{5, 7, 4, 1, 2, 0} {
-		g, ok := p.RoCEGID()
-		require.True(t, ok)
-		assert.Equal(t, want, g.Index)
-		var left []GID
-		for _, e := range p.GIDs {
-			if e.Index != want {
-				left = append(left, e)
-			}
-		}
-		p.GIDs = left
-	}
-	_, ok := p.RoCEGID()
-	assert.False(t, ok)
-	_, ok = Port{LinkLayer: InfiniBand, GIDs: []GID{{0, local, v1, ""}}}.RoCEGID()
-	assert.False(t, ok, "on InfiniBand an index means something else")
-}
-
 func TestInvalidMachinesAreRefused(t *testing.T) {
 	pci := func(a ...Address) []*PCIDevice {
 		var list []*PCIDevice
