@@ -17,6 +17,8 @@ type Document struct {
 	*System
 	// Paths are those between all GPUs and RDMA devices, each pair once.
 	Paths []DocumentPath `json:"paths"`
+	// NCCL are the variables of NCCLEnv.
+	NCCL []Setting `json:"nccl"`
 }
 
 // DocumentPath is how two devices reach each other.
@@ -30,7 +32,7 @@ type DocumentPath struct {
 
 // Document returns the machine as a document for json.Marshal.
 func (s *System) Document() Document {
-	d := Document{Schema: DocumentSchema, System: s, Paths: []DocumentPath{}}
+	d := Document{Schema: DocumentSchema, System: s.withLists(), Paths: []DocumentPath{}, NCCL: s.NCCLEnv()}
 	list := s.endpoints()
 	for i, a := range list {
 		for _, b := range list[i+1:] {
@@ -42,6 +44,27 @@ func (s *System) Document() Document {
 		}
 	}
 	return d
+}
+
+// withLists returns the machine with empty lists in place of nil ones, which
+// would be null in the document.
+func (s *System) withLists() *System {
+	c := *s
+	c.Nodes, c.PCI, c.GPUs, c.Netdevs = orEmpty(s.Nodes), orEmpty(s.PCI), orEmpty(s.GPUs), orEmpty(s.Netdevs)
+	c.HCAs = make([]*HCA, len(s.HCAs))
+	for i, h := range s.HCAs {
+		copied := *h
+		copied.Ports = orEmpty(h.Ports)
+		c.HCAs[i] = &copied
+	}
+	return &c
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }
 
 // JSON writes the document, indented.

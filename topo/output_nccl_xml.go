@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -38,7 +39,8 @@ type ncclTree struct {
 	children map[Address][]Address // of a switch; of "" for none above
 	gpus     map[Address]*GPU
 	nets     map[Address][]ncclNet
-	words    int // of an affinity mask
+	words    int  // of an affinity mask
+	number   bool // GPUs need their numbers written
 }
 
 // ncclNet is one <net>.
@@ -69,6 +71,7 @@ func newNCCLTree(s *System) *ncclTree {
 			x.add(d.Address)
 		}
 	}
+	x.number = x.needNumbers()
 	for _, list := range x.children {
 		slices.SortFunc(list, Address.Compare)
 	}
@@ -259,7 +262,7 @@ func (x *ncclTree) writePCI(b *bufio.Writer, depth int, a Address) {
 		attrs = append(attrs, x.pciAttributes(d)...)
 	}
 	gpu, nets, children := x.gpus[a], x.nets[a], x.children[a]
-	withGPU := gpu != nil && x.describes(gpu)
+	withGPU := gpu != nil && x.number
 	writeElement(b, depth, "pci", attrs, withGPU || len(nets)+len(children) > 0, func() {
 		if withGPU {
 			x.writeGPU(b, depth+1, gpu)
@@ -314,8 +317,20 @@ func (x *ncclTree) pciAttributes(d *PCIDevice) []string {
 	return attrs
 }
 
-// describes tells whether more is known of a GPU than that it is one. If not,
-// NCCL is left to find the rest.
+// needNumbers tells whether the GPUs are to be described. Where nothing is known
+// of any and their numbers are the order of their addresses, NCCL is left to find
+// the rest.
+func (x *ncclTree) needNumbers() bool {
+	byAddress := slices.SortedFunc(maps.Keys(x.gpus), Address.Compare)
+	for i, a := range byAddress {
+		if g := x.gpus[a]; g.Index != i || x.describes(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// describes tells whether more is known of a GPU than that it is one.
 func (x *ncclTree) describes(g *GPU) bool {
 	return g.ComputeCapability > 0 || g.GPUDirect != nil || len(x.nvlinks(g)) > 0
 }

@@ -48,9 +48,9 @@ func parsers() []parser {
 }
 
 // Parse reads a description of a machine in any of the formats, told apart by
-// their content: NCCL's topology XML, hwloc's XML (versions 1 to 3), the text of
-// lspci -tv, of lspci -vvv and of nvidia-smi topo -m, with or without terminal
-// escape codes. The System is finished; what the format does not tell is absent
+// their content: a capture (see Capture), NCCL's topology XML, hwloc's XML
+// (versions 1 to 3), the text of lspci -tv, of lspci -vvv and of nvidia-smi topo
+// -m, with or without terminal escape codes. The System is finished; what the format does not tell is absent
 // in it.
 //
 // The format is "" and the error has ErrUnknownFormat in its chain where the

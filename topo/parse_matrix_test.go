@@ -2,11 +2,15 @@ package topo
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gofabric/gofabric/internal/testutil"
 )
 
 const matrixSample = "\t\x1b[4mGPU0\tGPU1\tNIC0\tNIC1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m\n" +
@@ -154,6 +158,44 @@ func TestMatrixWithoutGPUsReadsBack(t *testing.T) {
 	s := parseAs(t, FormatMatrix, matrixText(t, m.finish()))
 	p, _ := s.Path(s.HCAs[0], s.HCAs[1])
 	assert.Equal(t, PHB, p)
+}
+
+// TestMatrixOriginals compares with what nvidia-smi printed on real machines, as a
+// terminal shows it: with spaces for tabs and without those at the end of a line.
+func TestMatrixOriginals(t *testing.T) {
+	dir := os.Getenv("GOFABRIC_TOPOLOGY_FIXTURES")
+	if dir == "" {
+		testutil.Skip(t, "GOFABRIC_TOPOLOGY_FIXTURES does not name the folder with the originals")
+	}
+	for _, name := range []string{"asus-esc8000a-2xepyc-4xada-2xcx7", "a800-roce-4nic"} {
+		data, err := os.ReadFile(filepath.Join(dir, name, "topo-m.txt"))
+		require.NoError(t, err)
+		s, _, err := Parse(data)
+		require.NoError(t, err)
+		want := strings.Split(strings.TrimRight(strings.ReplaceAll(string(data), "\r", ""), "\n"), "\n")
+		got := strings.Split(strings.TrimRight(matrixText(t, s), "\n"), "\n")
+		require.Len(t, got, len(want), name)
+		old := !strings.Contains(want[0], columnGPUID)
+		for i, line := range got {
+			if old { // from before the last column
+				line = strings.TrimSuffix(strings.TrimSuffix(line, columnGPUID), "N/A")
+			}
+			assert.Equal(t, want[i], asTerminal(line), "%s, line %d", name, i+1)
+		}
+	}
+}
+
+// asTerminal turns tabs into spaces up to the next eighth column.
+func asTerminal(line string) string {
+	var b strings.Builder
+	for _, r := range line {
+		if r != '\t' {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString(strings.Repeat(" ", 8-b.Len()%8))
+	}
+	return strings.TrimRight(b.String(), " ")
 }
 
 func FuzzParseMatrix(f *testing.F) { fuzzFormat(f, FormatMatrix) }

@@ -256,4 +256,13 @@ func TestNCCLXMLKeepsUnknownApart(t *testing.T) {
 	assert.NotContains(t, text, "0000:03:00.0", "a disk is no business of NCCL's")
 }
 
+func TestNCCLXMLKeepsTheNumbersOfGPUs(t *testing.T) {
+	m := newBuilder(t, "sysfs")
+	m.node(0, "0-3")
+	m.gpu("pci0000:00", "0000:02:00.0", Link{}, ref(0))
+	g := m.gpu("pci0000:00", "0000:01:00.0", Link{}, ref(0))
+	again, text := roundTrip(t, m.finish())
+	assert.Equal(t, g.PCI, again.GPUs[1].PCI, text)
+}
+
 func FuzzParseNCCL(f *testing.F) { fuzzFormat(f, FormatNCCL) }
