@@ -101,7 +101,6 @@ const (
 
 var (
 	identifier  = regexp.MustCompile(ipoibForm + "|" + gidForm + "|" + guidForm + "|" + macForm + "|" + uuidForm + "|" + xmlForm + "|" + ipForm)
-	uuidPattern = regexp.MustCompile(uuidForm)
 	serialValue = regexp.MustCompile(`(?im)^(.*serial[^:=\n]*[:=][ \t]*).*$`)
 )
 
