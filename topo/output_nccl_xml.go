@@ -177,8 +177,11 @@ type ncclCPU struct {
 
 func (x *ncclTree) cpus() []ncclCPU {
 	byNode := make(map[int]*ncclCPU)
+	// NCCL lists no node without CPUs. But beside devices of an unknown node, a
+	// single node in the file would look like the host's only one.
+	all := slices.ContainsFunc(x.children[""], func(a Address) bool { _, known := x.numa(a); return !known })
 	for _, n := range x.s.Nodes {
-		if !n.MemoryOnly() {
+		if all || !n.MemoryOnly() {
 			byNode[n.ID] = &ncclCPU{id: n.ID, node: n}
 		}
 	}

@@ -264,4 +264,14 @@ func TestNCCLXMLKeepsTheNumbersOfGPUs(t *testing.T) {
 	assert.Equal(t, g.PCI, again.GPUs[1].PCI, text)
 }
 
+func TestNCCLXMLDoesNotMakeANodeTheOnlyOne(t *testing.T) {
+	m := newBuilder(t, "sysfs")
+	m.node(0, "0-3")
+	m.node(1, "")
+	m.gpu("pci0000:00", "0000:01:00.0", Link{}, nil)
+	again, text := roundTrip(t, m.finish())
+	_, known := again.GPUs[0].NUMA.Known()
+	assert.False(t, known, text)
+}
+
 func FuzzParseNCCL(f *testing.F) { fuzzFormat(f, FormatNCCL) }
