@@ -152,7 +152,7 @@ func (x *ncclTree) addHCA(h *HCA) {
 // addNetdev adds an interface that belongs to no RDMA device: what NCCL's sockets
 // use.
 func (x *ncclTree) addNetdev(n *Netdev) {
-	if n.PCI == "" || len(n.RDMA) > 0 {
+	if n.PCI == "" || len(n.RDMA) > 0 || x.gpus[n.PCI] != nil {
 		return
 	}
 	for _, h := range x.s.HCAs {

@@ -138,6 +138,7 @@ func TestNCCLXMLSaysWhereItIsWrong(t *testing.T) {
 		"busid":         {`0000:2D:00.0`, `0000:2D`},
 		"no busid":      {`busid="0000:2D:00.0"`, ``},
 		"class":         {`class="0x020000"`, `class="nic"`},
+		"long class":    {`class="0x020000"`, `class="0x00020000"`},
 		"link_speed":    {`link_speed="16 GT/s"`, `link_speed="fast"`},
 		"link_width":    {`link_width="8"`, `link_width="wide"`},
 		"count":         {`count="3"`, ``},
