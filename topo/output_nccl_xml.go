@@ -152,7 +152,7 @@ func (x *ncclTree) addHCA(h *HCA) {
 // addNetdev adds an interface that belongs to no RDMA device: what NCCL's sockets
 // use.
 func (x *ncclTree) addNetdev(n *Netdev) {
-	if n.PCI == "" || len(n.RDMA) > 0 {
+	if n.PCI == "" || len(n.RDMA) > 0 || x.gpus[n.PCI] != nil {
 		return
 	}
 	for _, h := range x.s.HCAs {
@@ -177,8 +177,11 @@ type ncclCPU struct {
 
 func (x *ncclTree) cpus() []ncclCPU {
 	byNode := make(map[int]*ncclCPU)
+	// NCCL lists no node without CPUs. But beside devices of an unknown node, a
+	// single node in the file would look like the host's only one.
+	all := slices.ContainsFunc(x.children[""], func(a Address) bool { _, known := x.numa(a); return !known })
 	for _, n := range x.s.Nodes {
-		if !n.MemoryOnly() {
+		if all || !n.MemoryOnly() {
 			byNode[n.ID] = &ncclCPU{id: n.ID, node: n}
 		}
 	}

@@ -424,7 +424,7 @@ func pciNumbers(e *element, d *PCIDevice) error {
 func parseClass(text string) (Class, error) {
 	digits := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(text)), "0x")
 	n, err := strconv.ParseUint(digits, 16, 24)
-	if err != nil || len(digits)%2 != 0 {
+	if err != nil || len(digits)%2 != 0 || len(digits) > 6 {
 		return 0, fmt.Errorf("%q is not a class code, as in 0x030200", clip(text))
 	}
 	return Class(n) << (4 * (6 - len(digits))), nil

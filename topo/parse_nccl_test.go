@@ -138,6 +138,7 @@ func TestNCCLXMLSaysWhereItIsWrong(t *testing.T) {
 		"busid":         {`0000:2D:00.0`, `0000:2D`},
 		"no busid":      {`busid="0000:2D:00.0"`, ``},
 		"class":         {`class="0x020000"`, `class="nic"`},
+		"long class":    {`class="0x020000"`, `class="0x00020000"`},
 		"link_speed":    {`link_speed="16 GT/s"`, `link_speed="fast"`},
 		"link_width":    {`link_width="8"`, `link_width="wide"`},
 		"count":         {`count="3"`, ``},
@@ -263,6 +264,16 @@ func TestNCCLXMLKeepsTheNumbersOfGPUs(t *testing.T) {
 	g := m.gpu("pci0000:00", "0000:01:00.0", Link{}, ref(0))
 	again, text := roundTrip(t, m.finish())
 	assert.Equal(t, g.PCI, again.GPUs[1].PCI, text)
+}
+
+func TestNCCLXMLDoesNotMakeANodeTheOnlyOne(t *testing.T) {
+	m := newBuilder(t, "sysfs")
+	m.node(0, "0-3")
+	m.node(1, "")
+	m.gpu("pci0000:00", "0000:01:00.0", Link{}, nil)
+	again, text := roundTrip(t, m.finish())
+	_, known := again.GPUs[0].NUMA.Known()
+	assert.False(t, known, text)
 }
 
 func FuzzParseNCCL(f *testing.F) { fuzzFormat(f, FormatNCCL) }
