@@ -45,7 +45,8 @@ func (r RankPlan) Explain() string {
 // memory. Where several devices are equally near to a GPU, the GPUs that they
 // are near to share them out: two GPUs with two devices get one each, one GPU
 // with two gets both. Without GPUs the ranks are spread over the RDMA devices,
-// and without those over the NUMA nodes. More ranks than GPUs are refused, as
+// and without those over the NUMA nodes. Ranks on one NUMA node get all of its
+// CPUs, to share as the scheduler sees fit. More ranks than GPUs are refused, as
 // NCCL does.
 func (s *System) Plan(n int) (Plan, error) {
 	if n < 1 {
