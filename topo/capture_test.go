@@ -164,6 +164,28 @@ func TestCaptureKeepsErrorsOfReads(t *testing.T) {
 	assert.Len(t, warningsOf(got, WarnUnreadable), 2)
 }
 
+func TestCaptureKeepsWhatNamesAloneTell(t *testing.T) {
+	for name, text := range map[string]string{
+		"a node without files": "sys/devices/system/node/node3/",
+		"a port without files": function("pci0000:00/0000:00:01.0", nicAttrs) + "[]\nsys/class/infiniband/mlx5_0/ports/1/",
+		"a bond's interfaces": function("pci0000:00/0000:00:01.0", bridgeAttrs) + function("pci0000:00/0000:00:01.0/0000:01:00.0", nicAttrs) +
+			function("pci0000:00/0000:00:01.0/0000:01:00.1", nicAttrs) +
+			hca("mlx5_bond_0", "pci0000:00/0000:00:01.0/0000:01:00.0", "ports/1/gids/0 = 0000:0000:0000:0000:0000:ffff:0a00:0001\nports/1/gid_attrs/ndevs/0 = bond0\n") + bondFiles,
+		"a function without a place": "sys/bus/pci/devices/0000:00:01.0/class = 0x030200",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree, err := sysfs.ParseTree(text)
+			require.NoError(t, err)
+			want, err := Read(tree, ReadOptions{})
+			require.NoError(t, err)
+			require.NotZero(t, len(want.Nodes)+len(want.HCAs)+len(want.PCI))
+			got, _, err := Parse(capture(t, tree, CaptureOptions{Unredacted: true}))
+			require.NoError(t, err)
+			same(t, want, got)
+		})
+	}
+}
+
 func TestCaptureTakesTheTopologyFileAlong(t *testing.T) {
 	tree, err := sysfs.ParseTree(strings.Join(flatFiles("[]\nroot/alice/topo.xml = "+cloudFile), "\n[]\n"))
 	require.NoError(t, err)

@@ -98,6 +98,8 @@ func (r *reading) hex(name string) uint64 {
 	return n
 }
 
+// names lists a directory. Where an entry's name alone says something, the entry
+// is looked at too (there, IsDir): a capture keeps what was looked at.
 func (r *reading) names(dir string) []string {
 	names, _, err := r.Names(dir)
 	r.note(err)

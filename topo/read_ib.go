@@ -44,7 +44,7 @@ func (r *reading) hca(name, dir, uverbs string) *HCA {
 		h.Parent = r.text(at("parent"))
 	}
 	for _, number := range r.names(at("ports")) {
-		if n, err := strconv.Atoi(number); err == nil && n > 0 {
+		if n, err := strconv.Atoi(number); err == nil && n > 0 && r.IsDir(at(path.Join("ports", number))) {
 			h.Ports = append(h.Ports, r.port(at(path.Join("ports", number)), n))
 		}
 	}

@@ -43,7 +43,7 @@ func (r *reading) netdevs() {
 func (r *reading) lower(name string) []string {
 	var list []string
 	for _, entry := range r.names(path.Join(classNet, name)) {
-		if below, ok := strings.CutPrefix(entry, "lower_"); ok {
+		if below, ok := strings.CutPrefix(entry, "lower_"); ok && r.there(path.Join(classNet, name, entry)) {
 			list = append(list, below)
 		}
 	}

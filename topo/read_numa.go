@@ -22,7 +22,7 @@ func (r *reading) nodes() {
 	var ids []int
 	for _, name := range r.names(sysNodes) {
 		digits, ok := strings.CutPrefix(name, "node")
-		if id, err := strconv.Atoi(digits); ok && err == nil && id >= 0 {
+		if id, err := strconv.Atoi(digits); ok && err == nil && id >= 0 && r.IsDir(path.Join(sysNodes, name)) {
 			ids = append(ids, id)
 		}
 	}

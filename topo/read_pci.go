@@ -32,7 +32,7 @@ func (r *reading) pci() {
 		r.walk(sysDevices, 0)
 	}
 	for _, name := range r.names(busPCI) {
-		if a, ok := canonical(name); ok && r.dirs[a] == "" {
+		if a, ok := canonical(name); ok && r.dirs[a] == "" && r.there(path.Join(busPCI, name)) {
 			r.dirs[a] = path.Join(busPCI, name) // seen, without a place
 		}
 	}
