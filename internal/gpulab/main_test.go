@@ -1,0 +1,49 @@
+//go:build linux && cgo
+
+package gpulab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gofabric/gofabric/internal/ccuda"
+	"github.com/gofabric/gofabric/internal/fakegpu"
+)
+
+// Variables that tell a process of this binary what it is.
+const (
+	roleEnv  = "GOFABRIC_GPULAB_ROLE"  // one of roles
+	innerEnv = "GOFABRIC_GPULAB_INNER" // it is the supervised process that runs the tests
+)
+
+// realGPU: the tests run on this machine's GPUs.
+var realGPU = os.Getenv(ccuda.PathEnv) == "" && len(nvidiaDevices()) > 0
+
+func nvidiaDevices() []string {
+	// A pattern without a mistake cannot fail.
+	found, _ := filepath.Glob("/dev/nvidia[0-9]*")
+	return found
+}
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(roleEnv) != "":
+		playRole(os.Getenv(roleEnv))
+	case realGPU && os.Getenv(innerEnv) == "":
+		os.Exit(supervise(os.Args[1:]))
+	case realGPU:
+		os.Exit(m.Run())
+	}
+	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: "2.28.3"}, m.Run))
+}
+
+// figure prints a line for the record.
+func figure(format string, args ...any) {
+	prefix := "figure: "
+	if !realGPU {
+		prefix = "fake figure: "
+	}
+	fmt.Printf(prefix+format+"\n", args...)
+}
