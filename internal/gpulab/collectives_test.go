@@ -148,6 +148,31 @@ func (s *sweep) one(o *collective, with setting) {
 	}
 }
 
+// The check itself: one wrong byte, and one behind the result, are found.
+func TestCheckNoticesAWrongByte(t *testing.T) {
+	n := begin(t, 1, testLimit)
+	r := newRig(t, n, nccl.Config{})
+	tab := newTable(r, 4096)
+	require.NoError(t, tab.load(nccl.Float32, forSums))
+	const size = 1000
+	expect := func(int) []segment { return []segment{{0, tab.input(0)[:size]}} }
+	for _, at := range []int{-1, 0, size - 1, size, size + guard - 1} {
+		for i := range n {
+			require.NoError(t, tab.clear(i, size))
+			require.NoError(t, r.streams[i].CopyToDevice(r.ctx, part(tab.work[i], 0, size), tab.input(0)[:size]))
+		}
+		if at >= 0 {
+			require.NoError(t, r.streams[n-1].Fill8(part(tab.work[n-1], at, 1), 0x77))
+		}
+		err := tab.verify(size, expect)
+		if at < 0 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, fmt.Sprintf("byte %d ", at))
+		}
+	}
+}
+
 // Each rank sends to the next and receives from the one before.
 func TestRingOfSendAndReceive(t *testing.T) {
 	n := begin(t, 1, testLimit)

@@ -108,7 +108,7 @@ func oneGPURole(p *process) {
 	r := newBench(p, 0)
 	r.open(only)
 	r.init(nccl.Config{})
-	s := &storm{rig: r, goroutines: 8, enqueues: stormEnqueues() / 5}
+	s := &storm{rig: r, goroutines: 8, enqueues: stormEnqueues()}
 	_, err = s.run()
 	require.NoError(p, err)
 	c := r.comms[0]

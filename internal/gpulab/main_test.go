@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	case os.Getenv(roleEnv) != "":
 		playRole(os.Getenv(roleEnv))
 	case realGPU && os.Getenv(innerEnv) == "":
-		os.Exit(supervise(os.Args[1:]))
+		os.Exit(supervise("/proc/self/exe", os.Args[1:], os.Stdout))
 	case realGPU:
 		os.Exit(m.Run())
 	}

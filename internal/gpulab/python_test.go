@@ -140,18 +140,19 @@ func offer(p *process, id nccl.UniqueID, byTCP bool) string {
 
 // A Go rank and a Python rank in one communicator, over the libnccl that the
 // module loads, so that both have the same file.
-func TestGoAndPythonInOneCommunicator(t *testing.T) {
-	for _, module := range []string{"cupy", "torch"} {
-		t.Run(module, func(t *testing.T) {
-			begin(t, 2, 2*time.Minute)
-			needPython(t, module)
-			lib := libraryOf(t, module)
-			figure("%s loads %v", module, lib)
-			p := launch(t, role("beside", time.Minute, withEnv+"="+module, nccl.PathEnv+"="+lib.Path))
-			require.NoError(t, p.wait())
-		})
-	}
+func besidePython(t *testing.T, module string) {
+	t.Helper()
+	begin(t, 2, 2*time.Minute)
+	needPython(t, module)
+	lib := libraryOf(t, module)
+	figure("%s loads %v", module, lib)
+	p := launch(t, role("beside", time.Minute, withEnv+"="+module, nccl.PathEnv+"="+lib.Path))
+	require.NoError(t, p.wait())
 }
+
+func TestGoAndCuPyInOneCommunicator(t *testing.T) { besidePython(t, "cupy") }
+
+func TestGoAndPyTorchInOneCommunicator(t *testing.T) { besidePython(t, "torch") }
 
 // nccl#2289: two releases of NCCL in one communicator. Whatever NCCL makes of it,
 // it is over soon, and the error or the result says which file was loaded here.
