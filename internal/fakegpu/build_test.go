@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,7 +24,7 @@ func TestSelf(t *testing.T) {
 		{"thread", []string{"-fsanitize=thread"}},
 		{"address", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}},
 	} {
-		for _, program := range []string{"cuda"} {
+		for _, program := range []string{"cuda", "nccl", "misuse"} {
 			t.Run(program+" "+variant.name, func(t *testing.T) {
 				libraries, err := Build("", Options{Flags: variant.flags})
 				require.NoError(t, err)
@@ -38,6 +39,7 @@ func TestSelf(t *testing.T) {
 				require.NoError(t, err)
 				cmd := exec.Command(binary)
 				cmd.Env = append(os.Environ(), ControlEnv+"="+page, "ASAN_OPTIONS=detect_leaks=0", "GF1_FAKE_GPUS=2")
+				cmd.WaitDelay = 5 * time.Second // a child of its that waits for ever
 				output, err := cmd.CombinedOutput()
 				require.NoError(t, err, "%s", output)
 				assert.Equal(t, "ok\n", string(output))

@@ -11,7 +11,7 @@
 
 static struct gf1_control *page;
 
-static int64_t counter(int i) { return atomic_load(&page->counters[i]); }
+static int64_t counter(int i) { return gf1_fake_count(i); }
 
 static void contexts(CUcontext *out) {
 	CUcontext context, other, current;
@@ -228,8 +228,10 @@ int main(void) {
 	int pipes[2], status;
 	CHECK(pipe(pipes) == 0);
 	pid_t pid = fork(); // before the first call: the fake does not follow a fork
-	if (pid == 0)
+	if (pid == 0) {
+		close(pipes[1]);
 		_exit(child(pipes[0]));
+	}
 	page = gf1_fake_control();
 	CUcontext context;
 	contexts(&context);
