@@ -46,7 +46,7 @@ func (c *Comm) finalize(ctx context.Context) error {
 //
 // Implements: ncclCommFinalize, ncclCommDestroy.
 func (c *Comm) Close(ctx context.Context) error {
-	if c.state.Load() == gone {
+	if !c.made() || c.state.Load() == gone {
 		return nil
 	}
 	if err := c.lock(ctx); err != nil {
@@ -100,6 +100,9 @@ func (c *Comm) free() {
 // communicator, waiting for the other ranks as long as Config.AbortTimeout
 // allows. If that fails it aborts.
 func (c *Comm) CloseAll() error {
+	if !c.made() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.abortTimeout())
 	defer cancel()
 	if state := c.state.Load(); state == broken || state == starting || state == suspended {
@@ -109,7 +112,12 @@ func (c *Comm) CloseAll() error {
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, c.Abort(context.Background()))
+	aborted := c.Abort(context.Background())
+	if errors.Is(err, ErrAborted) {
+		// Another goroutine aborts it, and that is an end too.
+		return aborted
+	}
+	return errors.Join(err, aborted)
 }
 
 // closeChildren closes what uses the communicator, graphs first.
