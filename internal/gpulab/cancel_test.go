@@ -21,9 +21,15 @@ import (
 // roles shows how long a call took that had to come back, and that the process
 // makes a working communicator afterwards.
 
+// patience is what a call that must come back is given by its context.
+var patience = func() time.Duration {
+	if realGPU {
+		return 2 * time.Second
+	}
+	return 300 * time.Millisecond
+}()
+
 const (
-	// patience is what a call that must come back is given by its context.
-	patience = 2 * time.Second
 	// abortBound is what an abort has: it is the AbortTimeout here.
 	abortBound = 10 * time.Second
 	// slack is what a bounded call may take longer, on a busy machine.

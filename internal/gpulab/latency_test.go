@@ -168,7 +168,7 @@ func rounds() int {
 // 8-byte all-reduces over all GPUs and the cost of their enqueues, from Go in
 // several forms, C, CuPy and PyTorch, interleaved in one run.
 func TestLatencyBesideOthers(t *testing.T) {
-	n := begin(t, 1, 2*time.Minute)
+	n := begin(t, 1, 3*time.Minute)
 	list := peers(t, n)
 	control := &peer{name: list[0].name + " (control)", processes: list[0].processes, nccl: list[0].nccl, results: map[string][]float64{}}
 	all := append(list, control)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gofabric/gofabric/internal/ccuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
+	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/testutil"
 )
 
 // Variables that tell a process of this binary what it is.
@@ -18,8 +20,12 @@ const (
 	innerEnv = "GOFABRIC_GPULAB_INNER" // it is the supervised process that runs the tests
 )
 
+// gpuEnv has the tests run over this machine's libraries where no NVIDIA device is
+// seen, as under WSL.
+const gpuEnv = "GOFABRIC_GPU"
+
 // realGPU: the tests run on this machine's GPUs.
-var realGPU = os.Getenv(ccuda.PathEnv) == "" && len(nvidiaDevices()) > 0
+var realGPU = os.Getenv(ccuda.PathEnv) == "" && (len(nvidiaDevices()) > 0 || os.Getenv(gpuEnv) != "")
 
 func nvidiaDevices() []string {
 	// A pattern without a mistake cannot fail.
@@ -36,7 +42,15 @@ func TestMain(m *testing.M) {
 	case realGPU:
 		os.Exit(m.Run())
 	}
-	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: "2.28.3"}, m.Run))
+	// The release that the machines have on which these tests run for real.
+	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: "2.28.3"}, func() int { return testutil.Main(m, nothingOpen) }))
+}
+
+func nothingOpen() error {
+	for _, o := range life.Open() {
+		return fmt.Errorf("%s, made by\n%s", o.Name, o.Stack)
+	}
+	return nil
 }
 
 // figure prints a line for the record.

@@ -24,14 +24,14 @@ const formEnv = "GOFABRIC_GPULAB_FORM"
 
 // Forms of the Go peer. All but the last are one process with all GPUs.
 const (
-	formThreads     = "goroutines"     // a goroutine with a thread and a blocking communicator for each GPU
-	formNonBlocking = "non-blocking"   // the same with communicators that do not block
-	formGroup       = "group"          // one goroutine, one group for all GPUs
-	formProcesses   = "processes"      // a process for each GPU, as Python's peers
-	batchSize       = 20               // operations before a wait, as nccl-tests
-	burstSize       = 100              // enqueues before a wait, within what a stream takes
-	peerFloats      = 2                // 8 bytes
-	peerLimit       = 80 * time.Second // of each peer
+	formThreads     = "goroutines"    // a goroutine with a thread and a blocking communicator for each GPU
+	formNonBlocking = "non-blocking"  // the same with communicators that do not block
+	formGroup       = "group"         // one goroutine, one group for all GPUs
+	formProcesses   = "processes"     // a process for each GPU, as Python's peers
+	batchSize       = 20              // operations before a wait, as nccl-tests
+	burstSize       = 100             // enqueues before a wait, within what a stream takes
+	peerFloats      = 2               // 8 bytes
+	peerLimit       = 2 * time.Minute // of each peer, its start with all of PyTorch included
 )
 
 // peerRole is the Go peer. It takes the commands of testdata/peer.c.

@@ -71,7 +71,7 @@ func (l pythonLibrary) String() string {
 
 func libraryOf(t tester, module string) (l pythonLibrary) {
 	t.Helper()
-	p := launch(t, python(module, libraryProgram, 50*time.Second, module))
+	p := launch(t, python(module, libraryProgram, 90*time.Second, module))
 	require.NoError(t, p.wait())
 	for line := range bytes.Lines(p.output.Bytes()) {
 		if line[0] == '{' { // the rest are warnings
@@ -142,7 +142,7 @@ func offer(p *process, id nccl.UniqueID, byTCP bool) string {
 // module loads, so that both have the same file.
 func besidePython(t *testing.T, module string) {
 	t.Helper()
-	begin(t, 2, 2*time.Minute)
+	begin(t, 2, 3*time.Minute)
 	needPython(t, module)
 	lib := libraryOf(t, module)
 	figure("%s loads %v", module, lib)
@@ -157,7 +157,7 @@ func TestGoAndPyTorchInOneCommunicator(t *testing.T) { besidePython(t, "torch") 
 // nccl#2289: two releases of NCCL in one communicator. Whatever NCCL makes of it,
 // it is over soon, and the error or the result says which file was loaded here.
 func TestMixedLibraryVersions(t *testing.T) {
-	begin(t, 2, 2*time.Minute)
+	begin(t, 2, 3*time.Minute)
 	needPython(t, "torch")
 	mine, err := nccl.Library()
 	require.NoError(t, err)

@@ -86,6 +86,10 @@ type segment struct {
 // verify compares what every rank got with what it should have: expect lists it,
 // and size is how many bytes of the memory were meant to change at most.
 func (t *table) verify(size int, expect func(rank int) []segment) error {
+	var expected [][]segment
+	for i := range t.devs {
+		expected = append(expected, append(expect(i), segment{size, untouchedGuard}))
+	}
 	return each(t.devs, func(i int, _ *cuda.Device) error {
 		if err := t.streams[i].Copy(part(t.results[i].Span(), 0, size+guard), part(t.work[i], 0, size+guard)); err != nil {
 			return err
@@ -94,7 +98,7 @@ func (t *table) verify(size int, expect func(rank int) []segment) error {
 			return err
 		}
 		got := t.results[i].Bytes()
-		for _, s := range append(expect(i), segment{size, untouchedGuard}) {
+		for _, s := range expected[i] {
 			if at := difference(got[s.at:s.at+len(s.want)], s.want); at >= 0 {
 				return fmt.Errorf("rank %d: byte %d of %d is %#x and should be %#x", i, s.at+at, size, got[s.at+at], s.want[at])
 			}
