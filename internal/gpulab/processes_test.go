@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,18 @@ import (
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/gofabric/gofabric/nccl/bootstrap"
 )
+
+// doneEnv is the folder in which each rank of a job leaves a file when all is well:
+// a launcher that starts nothing ends well, too.
+const doneEnv = "GOFABRIC_GPULAB_DONE"
+
+// ranksDone checks that both ranks have come to their end.
+func ranksDone(t testing.TB, dir string) {
+	t.Helper()
+	for rank := range 2 {
+		require.FileExists(t, filepath.Join(dir, fmt.Sprintf("rank-%d-of-2", rank)))
+	}
+}
 
 // processLimit bounds a job of two processes.
 const processLimit = 45 * time.Second
@@ -103,6 +116,8 @@ func rankRole(p *process) {
 	require.NoError(p, sumAlone(ctx, j.comms[0], s, rank+1, total))
 	require.NoError(p, j.comms[0].Close(ctx))
 	require.NoError(p, j.session.Barrier(ctx))
+	done := filepath.Join(os.Getenv(doneEnv), fmt.Sprintf("rank-%d-of-%d", rank, n))
+	require.NoError(p, os.WriteFile(done, nil, 0o600))
 	if rank == 0 {
 		lib, err := nccl.Library()
 		require.NoError(p, err)
@@ -132,14 +147,16 @@ func torchVariables(rank int, port string) []string {
 
 func TestTwoProcessesByTorchrunsVariables(t *testing.T) {
 	begin(t, 2, processLimit+15*time.Second)
-	port := freePort(t)
+	port, dir := freePort(t), t.TempDir()
 	var ranks []*child
 	for rank := range 2 {
-		ranks = append(ranks, launch(t, role("rank", processLimit, torchVariables(rank, port)...)))
+		env := append(torchVariables(rank, port), doneEnv+"="+dir)
+		ranks = append(ranks, launch(t, role("rank", processLimit, env...)))
 	}
 	for _, p := range ranks {
 		require.NoError(t, p.wait())
 	}
+	ranksDone(t, dir)
 }
 
 func TestTwoProcessesByMpirun(t *testing.T) {
@@ -150,7 +167,8 @@ func TestTwoProcessesByMpirun(t *testing.T) {
 	}
 	version, err := exec.Command(mpirun, "--version").CombinedOutput()
 	require.NoError(t, err, "%s", version)
-	c := role("rank", processLimit, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
+	dir := t.TempDir()
+	c := role("rank", processLimit, doneEnv+"="+dir, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "OMPI_MCA_rmaps_base_oversubscribe=1",
 		"PRTE_ALLOW_RUN_AS_ROOT=1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -159,6 +177,7 @@ func TestTwoProcessesByMpirun(t *testing.T) {
 		c.args = []string{mpirun, "--bind-to", "none", "--oversubscribe", "-n", "2", self}
 	}
 	require.NoError(t, launch(t, c).wait())
+	ranksDone(t, dir)
 }
 
 func TestTwoProcessesByTorchrun(t *testing.T) {
@@ -166,9 +185,11 @@ func TestTwoProcessesByTorchrun(t *testing.T) {
 	needPython(t, "torch.distributed.run")
 	self, err := os.Executable()
 	require.NoError(t, err)
-	c := role("rank", processLimit, "OMP_NUM_THREADS=1")
+	dir := t.TempDir()
+	c := role("rank", processLimit, doneEnv+"="+dir, "OMP_NUM_THREADS=1")
 	c.args = []string{"python3", "-m", "torch.distributed.run", "--standalone", "--no-python", "--nproc-per-node=2", self}
 	require.NoError(t, launch(t, c).wait())
+	ranksDone(t, dir)
 }
 
 // ordinalOf is the GPU of a rank.
