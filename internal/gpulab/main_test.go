@@ -3,10 +3,12 @@
 package gpulab
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gofabric/gofabric/internal/ccuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
@@ -38,7 +40,9 @@ func TestMain(m *testing.M) {
 	case os.Getenv(roleEnv) != "":
 		playRole(os.Getenv(roleEnv))
 	case realGPU && os.Getenv(innerEnv) == "":
-		os.Exit(supervise("/proc/self/exe", os.Args[1:], os.Stdout))
+		flag.Parse()
+		bound := flag.Lookup("test.timeout").Value.(flag.Getter).Get().(time.Duration)
+		os.Exit(supervise("/proc/self/exe", os.Args[1:], bound, os.Stdout))
 	case realGPU:
 		os.Exit(m.Run())
 	}

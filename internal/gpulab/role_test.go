@@ -5,6 +5,8 @@ package gpulab
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +63,16 @@ var roles = map[string]func(*process){
 	"one-gpu":      oneGPURole,
 	"signals":      signalsRole,
 	"peer":         peerRole,
+	"asleep":       func(*process) { select {} },
+}
+
+func TestRoleThatHangsIsEndedWithItsStacks(t *testing.T) {
+	limit(t, testLimit)
+	p := launch(t, role("asleep", 50*time.Millisecond))
+	var exit *exec.ExitError
+	require.ErrorAs(t, p.wait(), &exit)
+	require.Equal(t, 3, exit.ExitCode())
+	require.Contains(t, p.said(), "[select (no cases)")
 }
 
 // playRole ends the process.

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// mostRestarts bounds how many tests may take their process along, and
-	// enoughTime when the rest is given up.
+	// mostRestarts bounds how many tests may take their process along.
 	mostRestarts = 12
-	enoughTime   = 7 * time.Minute
+	// enoughTime is for all children together, if no -test.timeout says so.
+	enoughTime = 8 * time.Minute
 )
 
 var (
@@ -36,15 +36,19 @@ var (
 // supervise runs a test binary as a child. When a test ends the child, it is
 // reported as failed, and another child runs the tests that are left. It answers
 // the exit status.
-func supervise(program string, args []string, out io.Writer) int {
+func supervise(program string, args []string, bound time.Duration, out io.Writer) int {
 	// The child dies with this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if bound == 0 {
+		bound = enoughTime
+	}
 	start := time.Now()
 	status := 0
 	var done []string
-	for restarts := 0; restarts < mostRestarts && time.Since(start) < enoughTime; restarts++ {
-		all := append(args[:len(args):len(args)], "-test.v=true")
+	for restarts := 0; restarts < mostRestarts && time.Since(start) < bound; restarts++ {
+		left := (bound - time.Since(start)).Round(time.Second)
+		all := append(args[:len(args):len(args)], "-test.v=true", "-test.timeout="+max(left, time.Second).String())
 		if len(done) > 0 {
 			all = append(all, "-test.skip=^("+strings.Join(done, "|")+")$")
 		}
@@ -135,10 +139,10 @@ func TestSupervisorGoesOnAfterATestThatDies(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "dying")
 	require.NoError(t, os.WriteFile(program, []byte(dying), 0o700))
 	var out bytes.Buffer
-	status := supervise(program, []string{"-test.run", "."}, &out)
+	status := supervise(program, []string{"-test.run", "."}, time.Minute, &out)
 	assert.Equal(t, 1, status)
 	text := out.String()
 	assert.Equal(t, 2, strings.Count(text, "--- PASS: Test")-strings.Count(text, "    --- PASS"), text)
 	assert.Contains(t, text, "--- FAIL: TestB (0.00s)\n    its process ended: signal: killed")
-	assert.Contains(t, text, "FAIL -test.run . -test.v=true -test.skip=^(TestA|TestB)$")
+	assert.Contains(t, text, "FAIL -test.run . -test.v=true -test.timeout=1m0s -test.skip=^(TestA|TestB)$")
 }
