@@ -114,8 +114,9 @@ func (c *Comm) judge(b *cnccl.Batch) error {
 }
 
 // control runs one operation that is not a transfer, with the turn taken, and
-// waits for it. Slots of an operation that is given up are kept until the abort,
-// since NCCL may still write there.
+// waits for it, and for the communicators that appear in slots. If the operation
+// is given up, the caller keeps its slots until the abort, since NCCL may still
+// write there.
 func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) error {
 	if err := c.lib.need(int(op.Function)); err != nil {
 		return err
@@ -130,7 +131,6 @@ func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) er
 	}
 	b.Run(cnccl.Alone, spinsInC)
 	if err := settle(ctx, c.self, b); err != nil {
-		c.orphans = append(c.orphans, slots...)
 		return err
 	}
 	return c.judge(b)
