@@ -24,7 +24,7 @@
 //
 //	nccl#421 cudarc#578 ucx#9581 warp#499   TestHundredThousandEnqueuesFromMovingGoroutines
 //	pytorch#135279 torchcomms#777           TestNoMemoryOnGPUsThatWereNotAskedFor
-//	nccl#863 nccl#992 nccl#1013             TestAbort..., TestPeerKilledDuringCollective
+//	nccl#863 nccl#992 nccl#1013             TestAbortOfWorkThatHangs, TestPeerKilledDuringCollective
 //	nccl#795                                TestPeerKilledDuringCollective
 //	cudarc#584 vllm#39846                   TestAbortWithGraphsAlive
 //	vllm#4508 pytorch#141510                TestCollectorAndAbortAreNoExit
