@@ -169,7 +169,9 @@ func TestNothingIsCalledTwiceOrOutOfOrder(t *testing.T) {
 	require.ErrorIs(t, use(), ErrClosed)
 	require.ErrorIs(t, r.comms[0].Finalize(r.ctx), ErrClosed)
 	require.ErrorIs(t, r.comms[0].AsyncError(), ErrClosed)
-	require.ErrorIs(t, r.comms[0].Wait(r.ctx, held(r)), ErrClosed)
+	if !realGPU() {
+		require.ErrorIs(t, r.comms[0].Wait(r.ctx, held(r)), ErrClosed)
+	}
 	for _, c := range r.comms {
 		require.NoError(t, c.Close(r.ctx))
 		require.NoError(t, c.Abort(r.ctx))
@@ -202,16 +204,14 @@ func TestZeroValues(t *testing.T) {
 	assert.ErrorIs(t, err, ErrClosed)
 }
 
-// held is a stream whose query would say that it is not done, where that can be
-// staged; the communicator's state is looked at only then.
+// held is a stream that the fakes keep from being done: the communicator's state is
+// looked at only then.
 func held(r *rig) *cuda.Stream {
-	if !realGPU() {
-		gpu := useFakes(r.t)
-		gpu.Set(fakegpu.StreamHold, 1)
-		b := r.alloc0()
-		_ = r.streams[0].Fill8(b.Span(), 0)
-		time.AfterFunc(time.Second, func() { gpu.Set(fakegpu.StreamHold, 0) })
-	}
+	gpu := useFakes(r.t)
+	gpu.Set(fakegpu.StreamHold, 1)
+	b := r.alloc0()
+	_ = r.streams[0].Fill8(b.Span(), 0)
+	time.AfterFunc(time.Second, func() { gpu.Set(fakegpu.StreamHold, 0) })
 	return r.streams[0]
 }
 
