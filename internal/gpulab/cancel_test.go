@@ -232,6 +232,9 @@ func abortBusyRole(p *process) {
 	other, err := r.devs[0].CreateStream(cuda.StreamOptions{})
 	require.NoError(p, err)
 	b := r.alloc(0, 64<<20)
+	// The first work of a communicator connects it, which takes all ranks.
+	r.sumOnce()
+	r.sub(second).sumOnce()
 	// Rank 1 joins neither.
 	require.NoError(p, r.comms[0].AllReduce(r.ctx, b, b, 1<<20, nccl.Float32, nccl.Sum, r.streams[0]))
 	require.NoError(p, second[0].AllReduce(r.ctx, b, b, 1<<20, nccl.Float32, nccl.Sum, other))

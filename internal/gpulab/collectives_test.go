@@ -116,6 +116,9 @@ func (s *sweep) counts(o *collective, op nccl.RedOp) {
 			counts = append(counts, count)
 		}
 	}
+	if len(s.devs) == 1 && op == nccl.Avg {
+		counts = averageable(s.dt, counts)
+	}
 	for i, count := range counts {
 		for _, inPlace := range []bool{false, true} {
 			if inPlace && !o.inPlace {
@@ -124,6 +127,21 @@ func (s *sweep) counts(o *collective, op nccl.RedOp) {
 			s.one(o, setting{count: count, op: op, root: i % len(s.devs), inPlace: inPlace, grouped: i%2 == 0})
 		}
 	}
+}
+
+// averageable leaves out what NCCL 2.28.3 gets wrong when it averages over one
+// rank, which it does by a kernel of its own: there is none for 8 bits, and the
+// end of an odd count may stay unwritten.
+func averageable(dt nccl.DataType, counts []int) (list []int) {
+	if dt == nccl.Float8E4M3 || dt == nccl.Float8E5M2 {
+		return nil
+	}
+	for _, count := range counts {
+		if count&(count-1) == 0 {
+			list = append(list, count)
+		}
+	}
+	return list
 }
 
 func (s *sweep) one(o *collective, with setting) {

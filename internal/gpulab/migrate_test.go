@@ -152,10 +152,14 @@ func TestInitUnderSignals(t *testing.T) {
 func signalsRole(p *process) {
 	require.NoError(p, pprof.StartCPUProfile(io.Discard))
 	defer pprof.StopCPUProfile()
-	var over atomic.Bool
+	var starting, over atomic.Bool
 	var sent atomic.Int64
 	go func() {
 		for !over.Load() {
+			time.Sleep(time.Millisecond)
+			if !starting.Load() {
+				continue
+			}
 			tasks, _ := os.ReadDir("/proc/self/task")
 			for _, task := range tasks {
 				// Threads come and go; the runtime uses this signal for itself
@@ -164,14 +168,15 @@ func signalsRole(p *process) {
 					sent.Add(1)
 				}
 			}
-			time.Sleep(time.Millisecond)
 		}
 	}()
 	r := newBench(p, gpus(p))
 	rounds := 5
 	for range rounds {
+		starting.Store(true)
 		r.init(nccl.Config{})
 		r.sumOnce()
+		starting.Store(false)
 		require.NoError(p, closeAll(r, r.comms))
 	}
 	over.Store(true)

@@ -95,7 +95,18 @@ func besideRole(p *process) {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(r.ctx, 40*time.Second)
 	defer cancel()
-	c, err := nccl.InitRank(ctx, r.devs[0], id, 0, 2, nccl.Config{AbortTimeout: 10 * time.Second})
+	// There is no use in waiting for a rank 1 that has ended.
+	starting, stop := context.WithCancel(ctx)
+	begun := make(chan struct{})
+	go func() {
+		select {
+		case <-other.done:
+			stop()
+		case <-begun:
+		}
+	}()
+	c, err := nccl.InitRank(starting, r.devs[0], id, 0, 2, nccl.Config{AbortTimeout: 10 * time.Second})
+	close(begun)
 	if err != nil && os.Getenv(mayFail) != "" {
 		<-other.done
 		figure("mixed libraries: Go with NCCL %v (%s) was refused after %.2f s: %v", lib.Version, lib.Path, time.Since(start).Seconds(), err)

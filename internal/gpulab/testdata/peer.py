@@ -25,12 +25,12 @@ def with_cupy():
     cupy.cuda.Device(rank).use()
     if rank == 0:
         with open(meeting + ".new", "wb") as file:
-            file.write(struct.pack("128b", *nccl.get_unique_id()))
+            file.write(bytes(value & 0xFF for value in nccl.get_unique_id()))
         os.rename(meeting + ".new", meeting)
     while not os.path.exists(meeting):
         time.sleep(0.01)
     with open(meeting, "rb") as file:
-        unique_id = struct.unpack("128b", file.read())
+        unique_id = struct.unpack("128" + chars(nccl), file.read())
     stream = cupy.cuda.Stream(non_blocking=True)
     send, receive = cupy.zeros(FLOATS, cupy.float32), cupy.zeros(FLOATS, cupy.float32)
     cupy.cuda.Device(rank).synchronize()
@@ -41,6 +41,11 @@ def with_cupy():
     all_reduce, alone = comm.allReduce, lone.allReduce
     keep = (comm, lone, stream, send, receive)
     return (lambda: all_reduce(*arguments)), stream.synchronize, (lambda: alone(*in_place)), nccl.get_version(), keep
+
+
+def chars(nccl):
+    """Releases of CuPy differ in whether an id's numbers have a sign."""
+    return "b" if any(min(nccl.get_unique_id()) < 0 for _ in range(4)) else "B"
 
 
 def with_torch():

@@ -35,7 +35,9 @@ def with_cupy(unique_id):
     from cupy.cuda import nccl
 
     cupy.cuda.Device(device).use()
-    comm = nccl.NcclCommunicator(2, struct.unpack("128b", unique_id), 1)
+    # Releases differ in whether an id's numbers have a sign.
+    signed = any(min(nccl.get_unique_id()) < 0 for _ in range(4))
+    comm = nccl.NcclCommunicator(2, struct.unpack("128b" if signed else "128B", unique_id), 1)
     stream = cupy.cuda.Stream(non_blocking=True)
     for _ in range(ROUNDS):
         data = cupy.full(COUNT, MINE, dtype=cupy.float32)
