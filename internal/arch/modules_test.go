@@ -54,6 +54,9 @@ func TestModulesOfLibraries(t *testing.T) {
 				return
 			}
 			require.NotEmpty(t, files, "modules.txt lists a package that is not in the tree")
+			if library != permissiveLibrary {
+				require.NotContains(t, modules, goNVML, "its linker flags would reach every program that imports %s", library)
+			}
 			for _, system := range []struct{ os, arch, cgo string }{
 				{"linux", "amd64", "1"}, {"linux", "amd64", "0"}, {"linux", "arm64", "0"}, {"darwin", "arm64", "0"},
 			} {
