@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +53,7 @@ func AbortAll(ctx context.Context, comms ...*Comm) error {
 		}
 	}
 	// All are told before any is waited for.
+	comms = slices.DeleteFunc(slices.Clone(comms), func(c *Comm) bool { return !c.made() })
 	for _, c := range comms {
 		c.tell()
 	}
@@ -140,19 +142,21 @@ func (c *Comm) occupied() error {
 func (c *Comm) abortInside() error {
 	// While graphs live, NCCL's abort spins.
 	closed := c.closeChildren()
-	code := c.abortHandle(c.handle)
+	var errs []error
+	for _, s := range c.grown {
+		errs = append(errs, c.abortHandle(s.Comm()))
+	}
+	errs = append(errs, c.abortHandle(c.handle))
 	// What was being made when its call was given up exists by now, or never
 	// will: the abort has joined the thread that worked on it.
 	for _, s := range c.orphans {
-		if s.Comm() != 0 {
-			c.abortHandle(s.Comm())
-		}
+		errs = append(errs, c.abortHandle(s.Comm()))
 	}
 	c.free()
 	c.abort.happened.Store(true)
 	c.state.Store(gone)
 	left := c.closeOwn(func() error { return nil })
-	return errors.Join(code, closed, left)
+	return errors.Join(append(errs, closed, left)...)
 }
 
 func (c *Comm) abortHandle(handle uint64) error {
@@ -172,6 +176,9 @@ func (c *Comm) abortHandle(handle uint64) error {
 // millisecond. After an error of the communicator only Abort is left; the end of
 // ctx leaves it as it is, with the work still in the stream.
 func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
+	if !c.made() {
+		return c.failed("Wait", ErrClosed)
+	}
 	if ctx == nil {
 		return c.failed("Wait", badArgument("the context is nil: use context.Background()"))
 	}
@@ -223,6 +230,9 @@ func sleep(ctx context.Context, d time.Duration) {
 //
 // Implements: ncclCommGetAsyncError.
 func (c *Comm) AsyncError() error {
+	if !c.made() {
+		return c.failed("AsyncError", ErrClosed)
+	}
 	select {
 	case c.turn <- struct{}{}:
 	default:

@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package nccl
 
 import (
@@ -32,9 +34,7 @@ func TestEnqueueAllocatesNothing(t *testing.T) {
 					}
 				})
 				require.NoError(t, failed)
-				// A non-blocking call that NCCL takes longer for than the eager
-				// polls naps with a timer; on a loaded machine some do.
-				assert.Less(t, allocations, 0.5, name)
+				assert.Zero(t, allocations, name)
 			}
 			require.NoError(t, g.Close())
 			require.NoError(t, c.Wait(r.ctx, s))

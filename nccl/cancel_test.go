@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package nccl
 
 import (
@@ -6,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,7 @@ func soon(t testing.TB) context.Context {
 // and leaves nothing; a new communicator works.
 func TestCancelledInitLeavesNothing(t *testing.T) {
 	r := newBench(t, 2)
+	live := liveComms(t)
 	id, err := NewUniqueID()
 	require.NoError(t, err)
 	c, err := InitRank(soon(t), r.devs[0], id, 0, 2, Config{})
@@ -31,9 +33,7 @@ func TestCancelledInitLeavesNothing(t *testing.T) {
 	var op *OpError
 	require.ErrorAs(t, err, &op)
 	assert.Equal(t, "InitRank", op.Op)
-	if !realGPU() {
-		assert.Zero(t, fakegpu.Use(t).Count(fakegpu.LiveComms))
-	}
+	assert.Equal(t, live, liveComms(t))
 	r.init(Config{})
 	r.sumOnce()
 }
@@ -41,11 +41,12 @@ func TestCancelledInitLeavesNothing(t *testing.T) {
 func TestCancelledInitAll(t *testing.T) {
 	gpu := fakes(t)
 	r := newBench(t, 2)
+	live := liveComms(t)
 	gpu.Set(fakegpu.InitHold, 1)
 	_, err := InitAll(soon(t), r.devs, Config{})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	gpu.Set(fakegpu.InitHold, 0)
-	assert.Zero(t, gpu.Count(fakegpu.LiveComms))
+	assert.Equal(t, live, liveComms(t))
 	r.init(Config{})
 	r.sumOnce()
 }
@@ -147,6 +148,7 @@ func TestCancelledFinalize(t *testing.T) {
 }
 
 func TestCancelledSplitBreaksTheParent(t *testing.T) {
+	live := liveComms(t)
 	r := newRig(t, 2, Config{})
 	needs(t, 2, 18, 1)
 	// Rank 1 does not come.
@@ -154,11 +156,40 @@ func TestCancelledSplitBreaksTheParent(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorIs(t, r.comms[0].AsyncError(), ErrBroken)
 	require.NoError(t, AbortAll(r.ctx, r.comms...))
-	if !realGPU() {
-		assert.Zero(t, fakegpu.Use(t).Count(fakegpu.LiveComms))
-	}
+	assert.Equal(t, live, liveComms(t))
 	r.init(Config{})
 	r.sumOnce()
+}
+
+// A Close without a deadline that does not end does not hold up the device.
+func TestCloseAllEndsAHangingClose(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 2, Config{AbortTimeout: 200 * time.Millisecond})
+	gpu.Set(fakegpu.JobHold, 1)
+	closed := make(chan error)
+	go func() { closed <- r.comms[0].Close(context.Background()) }()
+	require.Eventually(t, func() bool { return len(r.comms[0].turn) == 1 }, patience, time.Millisecond)
+	time.AfterFunc(400*time.Millisecond, func() { gpu.Set(fakegpu.JobHold, 0) })
+	err := r.comms[0].CloseAll()
+	if err != nil {
+		require.ErrorIs(t, err, ErrStuck, "the fakes hold NCCL's thread, which an abort joins")
+	}
+	require.ErrorIs(t, <-closed, ErrAborted)
+	require.NoError(t, AbortAll(context.Background(), r.comms...))
+}
+
+// New ranks that do not come.
+func TestCancelledGrowLeavesNothing(t *testing.T) {
+	live := liveComms(t)
+	r := newRig(t, 1, Config{})
+	needs(t, 2, 29, 2)
+	id, err := r.comms[0].UniqueID(r.ctx)
+	require.NoError(t, err)
+	_, err = r.comms[0].Grow(soon(t), 2, &id, Config{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, r.comms[0].AsyncError(), ErrBroken)
+	require.NoError(t, r.comms[0].Abort(r.ctx))
+	assert.Equal(t, live, liveComms(t))
 }
 
 // A blocking call cannot be stopped: Abort says so, within its bound, and does
@@ -218,14 +249,14 @@ func TestAbortReleasesWaitingCalls(t *testing.T) {
 // The peer's process died during a collective.
 func TestAbortWithCollectivesUnderWay(t *testing.T) {
 	r := newRig(t, 2, Config{})
-	bufs := make([]*cuda.Buffer, 1)
+	r.connect(1 << 18)
 	// Rank 1 never calls.
-	bufs[0] = r.alloc(0, make([]byte, 1<<20))
-	require.NoError(t, r.comms[0].AllReduce(r.ctx, bufs[0].Span(), bufs[0].Span(), 1<<18, Float32, Sum, r.streams[0]))
+	b := r.alloc(0, make([]byte, 1<<20))
+	require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 1<<18, Float32, Sum, r.streams[0]))
 	require.ErrorIs(t, r.comms[0].Wait(soon(t), r.streams[0]), context.DeadlineExceeded)
 	require.NoError(t, AbortAll(r.ctx, r.comms...))
 	require.NoError(t, r.streams[0].Synchronize(r.ctx), "the kernel has left the GPU")
-	require.NoError(t, bufs[0].Close())
+	require.NoError(t, b.Close())
 	r.init(Config{})
 	r.sumOnce()
 }

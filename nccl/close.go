@@ -46,7 +46,7 @@ func (c *Comm) finalize(ctx context.Context) error {
 //
 // Implements: ncclCommFinalize, ncclCommDestroy.
 func (c *Comm) Close(ctx context.Context) error {
-	if c.state.Load() == gone {
+	if !c.made() || c.state.Load() == gone {
 		return nil
 	}
 	if err := c.lock(ctx); err != nil {
@@ -90,26 +90,39 @@ func (c *Comm) destroy(ctx context.Context) error {
 func (c *Comm) free() {
 	c.batch.Free()
 	c.slot.Free()
-	for _, s := range c.orphans {
+	for _, s := range append(c.orphans, c.grown...) {
 		s.Free()
 	}
-	c.orphans = nil
+	c.orphans, c.grown = nil, nil
 }
 
 // CloseAll closes what uses the communicator, the newest first, and then the
 // communicator, waiting for the other ranks as long as Config.AbortTimeout
 // allows. If that fails it aborts.
 func (c *Comm) CloseAll() error {
+	if !c.made() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.cfg.abortTimeout())
 	defer cancel()
 	if state := c.state.Load(); state == broken || state == starting || state == suspended {
 		return c.Abort(context.Background())
 	}
+	// A call that does not end, a Close without a deadline too, is told to stop.
+	if c.lock(ctx) != nil {
+		return c.Abort(context.Background())
+	}
+	c.unlock()
 	err := errors.Join(c.closeChildren(), c.Close(ctx))
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, c.Abort(context.Background()))
+	aborted := c.Abort(context.Background())
+	if errors.Is(err, ErrAborted) {
+		// Another goroutine aborts it, and that is an end too.
+		return aborted
+	}
+	return errors.Join(err, aborted)
 }
 
 // closeChildren closes what uses the communicator, graphs first.

@@ -41,7 +41,7 @@ func (c *Comm) issue(ctx context.Context, o *operation, s *cuda.Stream) error {
 	if b.Run(cnccl.Alone, spinsInC) == cnccl.Success {
 		return nil
 	}
-	if err := settle(ctx, []*Comm{c}, b); err != nil {
+	if err := settle(ctx, c.self, b); err != nil {
 		return err
 	}
 	return c.judge(b)

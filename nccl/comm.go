@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/cnccl"
@@ -39,13 +40,18 @@ type Comm struct {
 	serial  uint64 // communicators of a group are locked in this order
 
 	customs customOps
+	windows windowList
 
-	// turn holds a token while somebody is inside. Its holder owns batch, slot
-	// and orphans.
-	turn    chan struct{}
-	batch   *cnccl.Batch
-	slot    cnccl.Slot
-	orphans []cnccl.Slot // slots of calls that were given up; NCCL may write there until the abort
+	// turn holds a token while somebody is inside. Its holder owns what follows.
+	turn  chan struct{}
+	batch *cnccl.Batch
+	slot  cnccl.Slot
+	timer *time.Timer // for naps while NCCL is at work
+	self  []*Comm     // this one
+	// Slots of calls that were given up; NCCL may write there until the abort.
+	// What grew out of this communicator has a thread of NCCL's of its own, which
+	// uses this one; other children are made by this one's thread.
+	orphans, grown []cnccl.Slot
 
 	state atomic.Int32
 	cause atomic.Pointer[error] // why it is broken
@@ -79,6 +85,7 @@ func newComm(lib *library, dev *cuda.Device, rank, size int, cfg Config) *Comm {
 		slot:   cnccl.NewSlot(),
 		batch:  cnccl.NewBatch(lib.Library),
 	}
+	c.self = []*Comm{c}
 	c.slot.SetConfig(cfg.raw(), int(lib.info.Version))
 	c.turn <- struct{}{}
 	return c
@@ -135,8 +142,14 @@ func (c *Comm) Device() *cuda.Device { return c.dev }
 // Blocking reports whether calls block inside NCCL.
 func (c *Comm) Blocking() bool { return c.cfg.Blocking }
 
+// made reports whether c is more than a zero value.
+func (c *Comm) made() bool { return c != nil && c.turn != nil }
+
 // lock takes the turn, or answers why it cannot: the context's end, or an abort.
 func (c *Comm) lock(ctx context.Context) error {
+	if !c.made() {
+		return ErrClosed
+	}
 	if ctx == nil {
 		return badArgument("the context is nil: use context.Background()")
 	}
@@ -162,6 +175,9 @@ func (c *Comm) unlock() { <-c.turn }
 
 // usable says why an operation is not allowed, or nothing.
 func (c *Comm) usable(allowed ...int32) error {
+	if !c.made() {
+		return ErrClosed
+	}
 	state := c.state.Load()
 	if state == ready {
 		return nil
@@ -225,6 +241,9 @@ func (c *Comm) failed(op string, err error) error {
 	var already *OpError
 	if errors.As(err, &already) {
 		return err
+	}
+	if !c.made() {
+		return startError(op, nil, err)
 	}
 	return &OpError{Op: op, Rank: c.rank, Size: c.size, Device: c.dev.Ordinal(), Err: err}
 }

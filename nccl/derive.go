@@ -58,6 +58,9 @@ func (c *Comm) Shrink(ctx context.Context, exclude []int, mode ShrinkMode, cfg C
 }
 
 func (c *Comm) checkExcluded(exclude []int) error {
+	if !c.made() {
+		return ErrClosed
+	}
 	if len(exclude) == 0 {
 		return badArgument("no rank is excluded: Split with one color copies a communicator")
 	}
@@ -105,7 +108,7 @@ func (c *Comm) UniqueID(ctx context.Context) (UniqueID, error) {
 //
 // Implements: ncclCommGrow.
 func (c *Comm) Grow(ctx context.Context, size int, id *UniqueID, cfg Config) (*Comm, error) {
-	if size <= c.size {
+	if c.made() && size <= c.size {
 		return nil, c.failed("Grow", badArgument("size is %d: it is greater than the %d of now", size, c.size))
 	}
 	op := cnccl.Op{Function: cnccl.FnCommGrow, Peer: -1, Signal: int32(size)}
@@ -126,6 +129,9 @@ func JoinGrown(ctx context.Context, dev *cuda.Device, id UniqueID, rank, size in
 
 // derive makes a communicator out of c.
 func (c *Comm) derive(ctx context.Context, name string, op cnccl.Op, cfg Config, prepare func(*Comm)) (*Comm, error) {
+	if !c.made() {
+		return nil, c.failed(name, ErrClosed)
+	}
 	if err := cfg.inherit(&c.cfg); err != nil {
 		return nil, c.failed(name, err)
 	}
@@ -164,23 +170,25 @@ func (c *Comm) derivable(function int32) []int32 {
 }
 
 // bear runs the operation that makes the child. If it is given up, the child's
-// memory stays with c until c is aborted, and the child NCCL may have made by
-// then is aborted after it.
+// memory stays with c until c is aborted, along with what NCCL has made of the
+// child by then.
 func (c *Comm) bear(ctx context.Context, child *Comm, op cnccl.Op) error {
 	op.Slot = child.slot.Address()
-	if err := c.control(ctx, op, child.slot); err != nil {
-		child.batch.Free()
-		if c.state.Load() >= broken {
-			if !slices.Contains(c.orphans, child.slot) {
-				c.orphans = append(c.orphans, child.slot)
-			}
-			return err
-		}
-		child.slot.Free()
+	err := c.control(ctx, op, child.slot)
+	switch {
+	case err == nil:
+		child.handle = child.slot.Comm()
+		return nil
+	case c.state.Load() < broken:
+		child.free()
 		return err
+	case op.Function == cnccl.FnCommGrow:
+		c.grown = append(c.grown, child.slot)
+	default:
+		c.orphans = append(c.orphans, child.slot)
 	}
-	child.handle = child.slot.Comm()
-	return nil
+	child.batch.Free()
+	return err
 }
 
 // adopt completes a child that NCCL has made, and gives its turn back.

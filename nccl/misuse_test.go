@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package nccl
 
 import (
@@ -12,6 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+var noContext context.Context
 
 func TestArgumentsAreCheckedBeforeNCCL(t *testing.T) {
 	r := newRig(t, 2, Config{})
@@ -49,7 +53,7 @@ func TestArgumentsAreCheckedBeforeNCCL(t *testing.T) {
 		"foreign stream":   func() error { return c.AllReduce(ctx, whole, other, 1, Float32, Sum, r.streams[1]) },
 		"overlap":          func() error { return c.AllReduce(ctx, whole, span(b, 4, 64), 16, Float32, Sum, s) },
 		"gather elsewhere": func() error { return c.AllGather(ctx, span(b, 8, 64), span(b, 0, 128), 16, Float32, s) },
-		"nil context":      func() error { return c.AllReduce(nil, whole, other, 1, Float32, Sum, s) }, //nolint:staticcheck // the case
+		"nil context":      func() error { return c.AllReduce(noContext, whole, other, 1, Float32, Sum, s) },
 		"wait without stream": func() error {
 			return c.Wait(ctx, nil)
 		},
@@ -65,7 +69,7 @@ func TestArgumentsAreCheckedBeforeNCCL(t *testing.T) {
 		"factor":            func() error { _, err := c.CreatePreMulSum(ctx, Int32, 0.5); return err },
 		"factor's span":     func() error { _, err := c.CreatePreMulSumAt(ctx, Float64, cuda.Span{Addr: 8, Len: 4}); return err },
 		"not suspended": func() error {
-			if err := c.lib.need(54); err != nil {
+			if c.lib.info.Version < MakeVersion(2, 29, 7) {
 				return badArgument("the library is too old for it")
 			}
 			return c.Resume(ctx)
@@ -91,7 +95,7 @@ func TestStartArguments(t *testing.T) {
 		"too many ids":   func() (*Comm, error) { return InitRankScalable(ctx, dev, []UniqueID{id, id}, 0, 1, Config{}) },
 		"blocks":         func() (*Comm, error) { return InitRank(ctx, dev, id, 0, 1, Config{MinCTAs: 8, MaxCTAs: 4}) },
 		"time":           func() (*Comm, error) { return InitRank(ctx, dev, id, 0, 1, Config{AbortTimeout: -1}) },
-		"no context":     func() (*Comm, error) { return InitRank(nil, dev, id, 0, 1, Config{}) }, //nolint:staticcheck // the case
+		"no context":     func() (*Comm, error) { return InitRank(noContext, dev, id, 0, 1, Config{}) },
 	} {
 		c, err := call()
 		assert.Error(t, err, name)
@@ -131,6 +135,7 @@ func TestClosedDeviceIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = InitRank(r.ctx, dev, id, 0, 1, Config{})
 	require.ErrorIs(t, err, ErrClosed)
+	needs(t, 2, 19, 1)
 	_, err = MemAlloc(dev, 1)
 	require.ErrorIs(t, err, ErrClosed)
 }
@@ -169,15 +174,39 @@ func TestNothingIsCalledTwiceOrOutOfOrder(t *testing.T) {
 		require.NoError(t, c.Close(r.ctx))
 		require.NoError(t, c.Abort(r.ctx))
 	}
-	var never Comm
-	assert.Zero(t, never.Rank())
+}
+
+// What was never made is closed, and nothing hangs or panics over it.
+func TestZeroValues(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []*Comm{{}, nil} {
+		assert.ErrorIs(t, c.AllReduce(ctx, cuda.Span{}, cuda.Span{}, 0, Int8, Sum, nil), ErrClosed)
+		assert.ErrorIs(t, c.Finalize(ctx), ErrClosed)
+		assert.ErrorIs(t, c.AsyncError(), ErrClosed)
+		assert.NoError(t, c.Close(ctx))
+		_, err := c.Register(ctx, cuda.Span{})
+		assert.ErrorIs(t, err, ErrClosed)
+		_, err = c.Split(ctx, 0, 0, Config{})
+		assert.ErrorIs(t, err, ErrClosed)
+		_, err = c.Shrink(ctx, []int{1}, 0, Config{})
+		assert.Error(t, err)
+	}
+	assert.NoError(t, new(Comm).Abort(ctx))
+	assert.NoError(t, new(Comm).CloseAll())
+	assert.Error(t, NewGroup().AllReduce(new(Comm), cuda.Span{}, cuda.Span{}, 0, Int8, Sum, nil))
+	assert.NoError(t, new(Registration).CloseAll())
+	assert.NoError(t, new(Window).Close())
+	assert.NoError(t, new(CustomOp).Close())
+	assert.NoError(t, new(Memory).Close())
+	_, err := new(Window).PeerPointer(ctx, 0, 0)
+	assert.ErrorIs(t, err, ErrClosed)
 }
 
 // held is a stream whose query would say that it is not done, where that can be
 // staged; the communicator's state is looked at only then.
 func held(r *rig) *cuda.Stream {
 	if !realGPU() {
-		gpu := fakegpu.Use(r.t)
+		gpu := useFakes(r.t)
 		gpu.Set(fakegpu.StreamHold, 1)
 		b := r.alloc0()
 		_ = r.streams[0].Fill8(b.Span(), 0)

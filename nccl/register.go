@@ -46,6 +46,9 @@ func (c *Comm) closeChild(obj *life.Object, name string, op func() cnccl.Op, for
 
 // closeAfterGraphs closes what graphs may use, and the graphs first.
 func (c *Comm) closeAfterGraphs(close func() error) error {
+	if !c.made() {
+		return nil
+	}
 	return errors.Join(c.graphs.CloseChildren(), close())
 }
 

@@ -1,9 +1,15 @@
+//go:build linux && cgo
+
 package nccl
 
 import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +27,7 @@ import (
 const (
 	gpuEnv     = "GOFABRIC_GPU"
 	releaseEnv = "GOFABRIC_TEST_NCCL"
+	hideEnv    = "GOFABRIC_TEST_NCCL_HIDE" // functions that it is not to have
 )
 
 // fakeGPUs is how many devices the fakes have.
@@ -32,16 +39,26 @@ const patience = time.Minute
 func realGPU() bool { return os.Getenv(gpuEnv) != "" }
 
 func TestMain(m *testing.M) {
-	run := func() int { return testutil.Main(m, nothingOpen) }
 	if realGPU() {
-		os.Exit(run())
+		// The driver and NCCL keep files and threads of their own.
+		code := m.Run()
+		if err := nothingOpen(); err != nil && code == 0 {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+		os.Exit(code)
 	}
+	if _, told := os.LookupEnv(expectEnv); told {
+		// This process looks for the library by itself.
+		os.Exit(m.Run())
+	}
+	run := func() int { return testutil.Main(m, nothingOpen) }
 	if os.Getenv("GF1_FAKE_GPUS") == "" {
 		if err := os.Setenv("GF1_FAKE_GPUS", fmt.Sprint(fakeGPUs)); err != nil {
 			panic(err)
 		}
 	}
-	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv)}, run))
+	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv), HideNCCL: strings.Fields(os.Getenv(hideEnv))}, run))
 }
 
 func nothingOpen() error {
@@ -57,7 +74,21 @@ func fakes(t testing.TB) *fakegpu.Control {
 	if realGPU() {
 		testutil.Skip(t, "needs the controls of the fake libraries")
 	}
-	return fakegpu.Use(t)
+	return useFakes(t)
+}
+
+var fakesOf sync.Map // names of tests that have them
+
+// useFakes is fakegpu.Use, once for each test: it forgets what was reported.
+func useFakes(t testing.TB) *fakegpu.Control {
+	t.Helper()
+	if _, again := fakesOf.LoadOrStore(t.Name(), true); !again {
+		t.Cleanup(func() { fakesOf.Delete(t.Name()) })
+		return fakegpu.Use(t)
+	}
+	control, err := fakegpu.Start(fakegpu.Options{})
+	require.NoError(t, err)
+	return control
 }
 
 // rig is a communicator over several devices of this process.
@@ -72,8 +103,10 @@ type rig struct {
 // newBench opens n devices with a stream each.
 func newBench(t testing.TB, n int) *rig {
 	t.Helper()
-	if !realGPU() {
-		fakegpu.Use(t)
+	// The process of another rank leaves the page to its parent.
+	if !realGPU() && os.Getenv(idEnv) == "" {
+		useFakes(t)
+		t.Cleanup(forgetIDs)
 	}
 	count, err := cuda.DeviceCount()
 	require.NoError(t, err)
@@ -93,6 +126,22 @@ func newBench(t testing.TB, n int) *rig {
 		r.streams = append(r.streams, s)
 	}
 	return r
+}
+
+// forgetIDs closes the files of the fakes' ids that not all ranks have used. NCCL
+// serves such an id for ever, and has no call to take it back.
+func forgetIDs() {
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, f := range files {
+		target, err := os.Readlink("/proc/self/fd/" + f.Name())
+		fd, bad := strconv.Atoi(f.Name())
+		if err == nil && bad == nil && strings.HasPrefix(target, "/memfd:fake-nccl") {
+			_ = syscall.Close(fd)
+		}
+	}
 }
 
 // newRig makes a communicator over n devices.
@@ -145,6 +194,15 @@ func each(comms []*Comm, f func(*Comm) error) error {
 	return first
 }
 
+// liveComms counts NCCL's communicators; on real GPUs it answers 0. A process of a
+// test that was killed leaves its own counted.
+func liveComms(t testing.TB) int64 {
+	if realGPU() {
+		return 0
+	}
+	return useFakes(t).Count(fakegpu.LiveComms)
+}
+
 // alloc allocates n bytes on the device of a rank, and fills them.
 func (r *rig) alloc(rank int, data []byte) *cuda.Buffer {
 	r.t.Helper()
@@ -184,6 +242,20 @@ func (r *rig) wait() {
 	for i, c := range r.comms {
 		require.NoError(r.t, c.Wait(r.ctx, r.streams[i]))
 	}
+}
+
+// connect has the ranks reduce count floats once. NCCL connects at the first
+// operation of a kind, and until all have come that is not even in the stream.
+func (r *rig) connect(count int) {
+	r.t.Helper()
+	g := NewGroup()
+	for i, c := range r.comms {
+		b := r.alloc(i, make([]byte, 4*count))
+		require.NoError(r.t, g.AllReduce(c, b.Span(), b.Span(), count, Float32, Sum, r.streams[i]))
+	}
+	require.NoError(r.t, g.Run(r.ctx))
+	r.wait()
+	require.NoError(r.t, g.Close())
 }
 
 // elements encodes count elements of dt.

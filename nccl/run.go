@@ -12,11 +12,9 @@ import (
 // gives the processor away, so that a small operation costs one crossing; then
 // from here, ever less often.
 const (
-	spinsInC     = 400
-	shortestNap  = 20 * time.Microsecond
-	longestNap   = 2 * time.Millisecond
-	callNotMade  = "the CUDA context of the device could not be made current (CUDA result %d)"
-	missingInLib = "the library lacks the function"
+	spinsInC    = 400
+	shortestNap = 20 * time.Microsecond
+	longestNap  = 2 * time.Millisecond
 )
 
 // settle waits until NCCL is done with a batch. Whoever calls it holds the turns
@@ -27,7 +25,7 @@ func settle(ctx context.Context, comms []*Comm, b *cnccl.Batch) error {
 		return nil
 	}
 	nap := shortestNap
-	timer := time.NewTimer(nap)
+	timer := comms[0].napTimer(nap)
 	defer timer.Stop()
 	for {
 		select {
@@ -46,6 +44,17 @@ func settle(ctx context.Context, comms []*Comm, b *cnccl.Batch) error {
 		nap = min(2*nap, longestNap)
 		timer.Reset(nap)
 	}
+}
+
+// napTimer returns the communicator's timer, set: there is one, so that waiting
+// allocates nothing. The turn is taken.
+func (c *Comm) napTimer(d time.Duration) *time.Timer {
+	if c.timer == nil {
+		c.timer = time.NewTimer(d)
+	} else {
+		c.timer.Reset(d)
+	}
+	return c.timer
 }
 
 // interrupted says why waiting must end, or nothing.
@@ -70,13 +79,13 @@ func (l *library) outcome(b *cnccl.Batch) error {
 func (l *library) codeError(code int, b *cnccl.Batch) error {
 	switch code {
 	case cnccl.NotCalled:
-		return fmt.Errorf(callNotMade, b.ContextCode())
+		return fmt.Errorf("the CUDA context of the device could not be made current (CUDA result %d)", b.ContextCode())
 	case cnccl.Missing:
 		if i := b.MissingFunction(); i >= 0 {
 			f := cnccl.Functions()[i]
 			return l.unsupported(f.Name, Version(f.Since))
 		}
-		return fmt.Errorf("%s: %w", missingInLib, ErrNotSupported)
+		return fmt.Errorf("the library lacks the function: %w", ErrNotSupported)
 	}
 	return l.failure(code, b.Last())
 }
@@ -105,8 +114,9 @@ func (c *Comm) judge(b *cnccl.Batch) error {
 }
 
 // control runs one operation that is not a transfer, with the turn taken, and
-// waits for it. Slots of an operation that is given up are kept until the abort,
-// since NCCL may still write there.
+// waits for it, and for the communicators that appear in slots. If the operation
+// is given up, the caller keeps its slots until the abort, since NCCL may still
+// write there.
 func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) error {
 	if err := c.lib.need(int(op.Function)); err != nil {
 		return err
@@ -120,8 +130,7 @@ func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) er
 		b.AddMember(cnccl.Member{Slot: s.Address(), Context: c.context})
 	}
 	b.Run(cnccl.Alone, spinsInC)
-	if err := settle(ctx, []*Comm{c}, b); err != nil {
-		c.orphans = append(c.orphans, slots...)
+	if err := settle(ctx, c.self, b); err != nil {
 		return err
 	}
 	return c.judge(b)

@@ -49,7 +49,8 @@ int gf1_cuda_fill(gf1_cuda_handle context, uint64_t to, uint32_t value, int widt
 	GF1_CUDA_IN(context, fill(to, value, width, count, stream));
 }
 
-/* The driver writes each value in a width of its own. */
+/* The driver writes each value in a width of its own; of a boolean, which is
+ * not documented, there is room for any. */
 static int pointer(uint64_t address, struct gf1_cuda_pointer *out)
 {
 	int attributes[] = {
@@ -57,7 +58,7 @@ static int pointer(uint64_t address, struct gf1_cuda_pointer *out)
 		GF1_CUDA_POINTER_BUFFER_ID,   GF1_CUDA_POINTER_IS_MANAGED,     GF1_CUDA_POINTER_DEVICE_ORDINAL,
 		GF1_CUDA_POINTER_RANGE_START, GF1_CUDA_POINTER_RANGE_SIZE,     GF1_CUDA_POINTER_RDMA_CAPABLE,
 	};
-	unsigned char managed = 0, rdma = 0;
+	uint64_t managed = 0, rdma = 0;
 	void *values[] = {
 		&out->memory_type, &out->device_pointer, &out->host_pointer, &out->buffer, &managed,
 		&out->ordinal,     &out->start,          &out->size,         &rdma,
@@ -149,8 +150,8 @@ static int map_rounded(const struct gf1_cuda_memory *memory, size_t size, const 
 	return map(memory, *mapped, devices, count, address);
 }
 
-int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices, int count,
-		 uint64_t *address, size_t *mapped)
+int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices,
+		 int count, uint64_t *address, size_t *mapped)
 {
 	struct gf1_cuda_memory memory = {
 		.type = GF1_CUDA_ALLOCATION_PINNED,

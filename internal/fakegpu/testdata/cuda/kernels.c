@@ -1,5 +1,5 @@
-// The kernels that the fake can run. Each does what the kernel of its name in
-// ../kernels.ptx does: one thread an element, threads past the count do nothing.
+// The kernels that the fake can run, by name. Each does what a kernel would:
+// one thread an element, threads past the count do nothing.
 // A new one is a function and a line in the table.
 #include "state.h"
 

@@ -121,7 +121,7 @@ static struct range *allocate(enum range_kind kind, size_t head, size_t size, bo
 static CUresult before_allocation(const char *name) {
 	u64 knob = gf1_knob(GF1_KNOB_ALLOC_SYNC);
 	pthread_mutex_lock(&gf1_lock);
-	CUresult r = gf1_unsafe_call(name);
+	CUresult r = gf1_unsafe_call();
 	if (r == CUDA_SUCCESS && knob == 2 && !gf1_idle())
 		gf1_fake_report("%s while work is under way on a GPU of this process", name);
 	if (r == CUDA_SUCCESS && knob == 1)
@@ -234,6 +234,40 @@ CUresult cuMemFreeAsync(CUdeviceptr ptr, CUstream stream) {
 	}
 	pthread_mutex_unlock(&gf1_lock);
 	return r;
+}
+
+// gf1_fake_shadow, gf1_fake_backing and gf1_fake_fail_context are what the fake
+// NCCL needs of the driver besides its interface: where bytes can be reached,
+// which file holds them, and a kernel's fault.
+void *gf1_fake_shadow(CUdeviceptr ptr, size_t size) {
+	pthread_mutex_lock(&gf1_lock);
+	void *p = gf1_shadow(ptr, size);
+	pthread_mutex_unlock(&gf1_lock);
+	return p;
+}
+
+bool gf1_fake_backing(CUdeviceptr ptr, size_t size, int *fd, u64 *offset) {
+	size_t at = 0;
+	*fd = -1;
+	pthread_mutex_lock(&gf1_lock);
+	char *p = (char *)(uintptr_t)ptr;
+	struct range *r = gf1_find_range(p);
+	if (r != NULL && r->kind == RANGE_VMM) {
+		*fd = gf1_vmm_fd(r, (size_t)(p - r->user), size, &at);
+	} else if (r != NULL && size <= r->size - (size_t)(p - r->user)) {
+		*fd = r->fd;
+		at = (size_t)(p - r->user) + r->head;
+	}
+	pthread_mutex_unlock(&gf1_lock);
+	*offset = at;
+	return *fd >= 0;
+}
+
+void gf1_fake_fail_context(CUcontext context, CUresult error) {
+	pthread_mutex_lock(&gf1_lock);
+	if (context->sticky == CUDA_SUCCESS)
+		context->sticky = error;
+	pthread_mutex_unlock(&gf1_lock);
 }
 
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr ptr) {

@@ -164,7 +164,7 @@ bool gf1_device_ok(CUdevice device);
 CUresult gf1_wait_context(CUcontext context); // lock held
 void gf1_wait_all(void);                      // lock held
 bool gf1_idle(void);                          // lock held
-CUresult gf1_unsafe_call(const char *name);   // refused while a capture forbids it; lock held
+CUresult gf1_unsafe_call(void);   // refused while a capture forbids it; lock held
 u64 gf1_next_id(void);
 
 // Streams.
@@ -215,6 +215,9 @@ void gf1_unmap_range(struct range *range);
 void *gf1_shadow(CUdeviceptr ptr, size_t size);
 void gf1_release_memory(CUcontext context);  // lock held, let go at times
 void gf1_release_modules(CUcontext context); // lock held
+void *gf1_fake_shadow(CUdeviceptr ptr, size_t size);
+bool gf1_fake_backing(CUdeviceptr ptr, size_t size, int *fd, u64 *offset);
+void gf1_fake_fail_context(CUcontext context, CUresult error);
 bool gf1_charge(int device, int64_t bytes); // lock held
 
 // VMM.
