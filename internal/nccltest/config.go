@@ -67,6 +67,8 @@ type Config struct {
 
 	pattern *pattern
 	args    []string
+	// shared are the flags that the C tool has too, as its command line.
+	shared []string
 	// notes are about what is ignored, for stderr.
 	notes []string
 	// between is called between a checked operation and its check.

@@ -47,6 +47,7 @@ func ParseArgs(tool Tool, args []string, lookup func(string) (string, bool)) (Co
 		return Config{}, p.bad("", fmt.Sprintf("%q is no flag", rest[0]))
 	}
 	p.config.args = args
+	p.config.shared = p.shared()
 	if err := p.finish(); err != nil {
 		return Config{}, err
 	}

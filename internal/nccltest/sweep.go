@@ -52,12 +52,28 @@ func (w *worker) series(ctx context.Context, dt nccl.DataType, op values.Op, roo
 			return err
 		}
 	}
+	var best []how
+	if cfg.Auto {
+		var err error
+		if best, err = w.explore(ctx, dt, op, root); err != nil {
+			return err
+		}
+	}
 	for cycle := 0; cfg.Cycles == 0 || cycle < cfg.Cycles; cycle++ {
+		i := 0
 		for size := cfg.MinBytes; size <= cfg.MaxBytes; size = cfg.next(size) {
-			if err := w.row(ctx, w.trial(size, dt, op, root)); err != nil {
+			t := w.trial(size, dt, op, root)
+			if best != nil {
+				t.how = best[i]
+			}
+			if err := w.row(ctx, t); err != nil {
 				return err
 			}
+			i++
 		}
+	}
+	if cfg.Auto {
+		return w.register(ctx, registerNone)
 	}
 	return nil
 }
@@ -70,22 +86,17 @@ func (w *worker) row(ctx context.Context, t *trial) error {
 		// The collector is off while anything is timed.
 		runtime.GC()
 	}
-	row := row{trial: t}
-	var err error
 	if cfg.Auto {
-		if t.how, err = w.fastest(ctx, t); err != nil {
+		if err := w.register(ctx, t.how.register); err != nil {
 			return err
 		}
 	}
+	row := row{trial: t}
+	var err error
 	for half := range row.halves {
 		this := *t
 		this.inPlace = half == 1
 		if row.halves[half], err = w.measure(ctx, &this, cfg.Checks); err != nil {
-			return err
-		}
-	}
-	if cfg.Auto {
-		if err := w.register(ctx, registerNone); err != nil {
 			return err
 		}
 	}

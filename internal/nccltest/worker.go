@@ -3,6 +3,7 @@ package nccltest
 import (
 	"context"
 	"runtime"
+	"time"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
@@ -42,16 +43,24 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// How often the waiting for a stream asks for more than the stream's state.
+// How the waiting for a stream goes on: how often it asks for more than the
+// stream's state, and after how many polls it naps. Then the work has been long,
+// and a nap is nothing; without a processor for each thread it is needed early.
 const (
-	pollsPerAsk = 64
+	pollsPerAsk   = 64
+	pollsUntilNap = 1 << 17
+	crowdedPolls  = 1 << 8
+	nap           = 50 * time.Microsecond
 )
 
 // finish waits for the streams of all GPUs of the thread, as the C tool does: by
 // asking again and again.
 func (w *worker) finish(ctx context.Context) error {
 	clear(w.done)
-	left := len(w.ranks)
+	left, untilNap := len(w.ranks), pollsUntilNap
+	if !w.run.team.spin {
+		untilNap = crowdedPolls
+	}
 	for polls := 1; ; polls++ {
 		idle := true
 		for i, r := range w.ranks {
@@ -77,7 +86,11 @@ func (w *worker) finish(ctx context.Context) error {
 				return err
 			}
 		}
-		if idle {
+		switch {
+		case !idle:
+		case polls > untilNap:
+			time.Sleep(nap)
+		default:
 			yield()
 		}
 	}
