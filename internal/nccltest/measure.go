@@ -50,6 +50,11 @@ func (w *worker) measure(ctx context.Context, t *trial, checks int) (m measureme
 	if err := w.timed.build(ctx, w, t, cfg.Iters, cfg.Aggregate); err != nil {
 		return m, err
 	}
+	if cfg.Blocking == blockingNone && !cfg.PerIter && t.how.graph == 0 {
+		if err := w.timed.chunk(cfg.Iters); err != nil {
+			return m, err
+		}
+	}
 	if err := w.issue(ctx, &w.single, 0); err != nil {
 		return m, err
 	}
@@ -158,20 +163,13 @@ func (w *worker) time(ctx context.Context, t *trial, m *measurement) (elapsed, i
 func (w *worker) timeAll(ctx context.Context) (elapsed, issued time.Duration, err error) {
 	cfg := w.run.cfg
 	start := time.Now()
-	for i := range cfg.Iters {
-		if cfg.PerIter {
-			if err := w.record(i); err != nil {
-				return 0, 0, err
-			}
-		}
-		if err := w.issue(ctx, &w.timed, i); err != nil {
-			return 0, 0, err
-		}
+	if cfg.Blocking == blockingNone && !cfg.PerIter {
+		err = w.timed.runAll(ctx, cfg.Iters)
+	} else {
+		err = w.issueEach(ctx)
 	}
-	if cfg.PerIter {
-		if err := w.record(cfg.Iters); err != nil {
-			return 0, 0, err
-		}
+	if err != nil {
+		return 0, 0, err
 	}
 	issued = time.Since(start)
 	if cfg.Blocking == blockingNone {
@@ -184,6 +182,26 @@ func (w *worker) timeAll(ctx context.Context) (elapsed, issued time.Duration, er
 		err = w.finish(ctx)
 	}
 	return elapsed, issued, err
+}
+
+// issueEach issues the iterations with what stands between them: events, and
+// waiting.
+func (w *worker) issueEach(ctx context.Context) error {
+	cfg := w.run.cfg
+	for i := range cfg.Iters {
+		if cfg.PerIter {
+			if err := w.record(i); err != nil {
+				return err
+			}
+		}
+		if err := w.issue(ctx, &w.timed, i); err != nil {
+			return err
+		}
+	}
+	if cfg.PerIter {
+		return w.record(cfg.Iters)
+	}
+	return nil
 }
 
 // timeOuter waits for each iteration, and meets the others untimed.

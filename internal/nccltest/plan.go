@@ -12,6 +12,9 @@ import (
 // step for each iteration, until the steps repeat.
 type plan struct {
 	steps []step
+	// chunks are all iterations in their order, several in a call, where
+	// nothing stands between them.
+	chunks []*nccl.Sequence
 	// spare are groups that may be recorded anew.
 	spare []*nccl.Group
 }
@@ -38,8 +41,57 @@ func (p *plan) run(ctx context.Context, i int) error {
 	return nil
 }
 
+// chunkSteps is how many iterations go into C together. The end of the run is
+// noticed between chunks.
+const chunkSteps = 64
+
+// chunk puts iterations together, unless a step has copies.
+func (p *plan) chunk(iterations int) error {
+	for _, s := range p.steps {
+		if len(s.copies) > 0 {
+			return nil
+		}
+	}
+	for first := 0; first < iterations; first += chunkSteps {
+		var groups []*nccl.Group
+		for i := first; i < min(first+chunkSteps, iterations); i++ {
+			groups = append(groups, p.steps[i%len(p.steps)].groups...)
+		}
+		chunk, err := nccl.NewSequence(groups...)
+		if err != nil {
+			return err
+		}
+		p.chunks = append(p.chunks, chunk)
+	}
+	return nil
+}
+
+// runAll issues all iterations. It allocates nothing.
+func (p *plan) runAll(ctx context.Context, iterations int) error {
+	for _, c := range p.chunks {
+		if err := c.Run(ctx); err != nil {
+			return err
+		}
+	}
+	if len(p.chunks) > 0 {
+		return nil
+	}
+	for i := range iterations {
+		if err := p.run(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // clear makes the groups spare.
 func (p *plan) clear() error {
+	for _, c := range p.chunks {
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	p.chunks = p.chunks[:0]
 	for _, s := range p.steps {
 		for _, g := range s.groups {
 			if err := g.Reset(); err != nil {

@@ -54,6 +54,18 @@ func TestTimedPartAllocatesNothing(t *testing.T) {
 		})
 		require.NoError(t, failed)
 		assert.Zero(t, allocations, tool.Name)
+		require.NoError(t, w.timed.chunk(20))
+		assert.Equal(t, tool.collective.stages == nil, len(w.timed.chunks) > 0)
+		allocations = testing.AllocsPerRun(20, func() {
+			if err := w.timed.runAll(ctx, 20); err != nil {
+				failed = err
+			}
+			if err := w.finish(ctx); err != nil {
+				failed = err
+			}
+		})
+		require.NoError(t, failed)
+		assert.Zero(t, allocations, tool.Name)
 	}
 }
 

@@ -29,6 +29,10 @@ type run struct {
 	out      *output
 	progress *progress
 
+	// abandoned: NCCL is still making communicators, on devices that cannot be
+	// closed before.
+	abandoned bool
+
 	cancel context.CancelCauseFunc
 	beaten atomic.Int64 // when something was last done, in nanoseconds
 

@@ -139,7 +139,7 @@ func (r *run) communicators(ctx context.Context, id nccl.UniqueID) error {
 		})
 	})
 	if ctx.Err() != nil {
-		// NCCL may be at work on them still.
+		r.abandoned = true
 		return context.Cause(ctx)
 	}
 	for i, c := range comms {
@@ -151,6 +151,9 @@ func (r *run) communicators(ctx context.Context, id nccl.UniqueID) error {
 // tearDown ends the communicators, in good order with all ranks or at once, and
 // closes the GPUs. It is bounded: what does not end goes with the process.
 func (r *run) tearDown(ctx context.Context, good bool) error {
+	if r.abandoned {
+		return nil
+	}
 	if !good {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), endBound)
