@@ -71,7 +71,7 @@ func (r *rank) mark(stage int) error {
 // unalignPad is room for -u with the largest type, per element.
 const unalignPad = 8
 
-func (r *rank) allocate(cfg *Config, release nccl.Version) (err error) {
+func (r *rank) allocate(cfg *Config, release nccl.Version, beat func()) (err error) {
 	size := cfg.MaxBytes + unalignPad*uint64(cfg.Unalign)
 	if r.send, err = allocate(r.dev, release, size); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *rank) allocate(cfg *Config, release nccl.Version) (err error) {
 		return err
 	}
 	if cfg.Checks > 0 {
-		r.verifier, err = newHostVerifier(r.dev)
+		r.verifier, err = newHostVerifier(r.dev, beat)
 	}
 	return err
 }

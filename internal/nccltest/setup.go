@@ -61,7 +61,7 @@ func (r *run) setUp(ctx context.Context) error {
 		return err
 	}
 	for _, g := range r.gpus {
-		if err := g.allocate(cfg, r.release); err != nil {
+		if err := g.allocate(cfg, r.release, r.beat); err != nil {
 			return err
 		}
 	}

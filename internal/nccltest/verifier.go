@@ -2,6 +2,9 @@ package nccltest
 
 import (
 	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
@@ -23,15 +26,45 @@ type verifier interface {
 // element's size.
 const verifierChunk = 4 << 20
 
-// hostVerifier works on the host, through a piece of pinned memory.
-type hostVerifier struct{ buffer *cuda.HostBuffer }
+// hostVerifier works on the host, on all its processors, through a piece of
+// pinned memory.
+type hostVerifier struct {
+	buffer *cuda.HostBuffer
+	// beat is called after each piece, since large memory takes long.
+	beat func()
+}
 
-func newHostVerifier(dev *cuda.Device) (verifier, error) {
+func newHostVerifier(dev *cuda.Device, beat func()) (verifier, error) {
 	buffer, err := dev.AllocHost(verifierChunk)
 	if err != nil {
 		return nil, err
 	}
-	return &hostVerifier{buffer}, nil
+	return &hostVerifier{buffer, beat}, nil
+}
+
+// parallelBytes is how much memory is worth a goroutine.
+const parallelBytes = 64 << 10
+
+// parallel divides memory among the processors.
+func parallel(memory []byte, series values.Series, f func(memory []byte, series values.Series)) {
+	element := series.Type.Size()
+	parts := min(runtime.GOMAXPROCS(0), len(memory)/parallelBytes+1)
+	each := len(memory) / element / parts * element
+	var all sync.WaitGroup
+	for i := range parts {
+		at, part := i*each, series
+		part.First += uint64(at / element)
+		piece := memory[at : at+each]
+		if i == parts-1 {
+			piece = memory[at:]
+		}
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			f(piece, part)
+		}()
+	}
+	all.Wait()
 }
 
 // chunks goes through a span piece by piece, each with the host's memory for it.
@@ -50,6 +83,7 @@ func (v *hostVerifier) chunks(ctx context.Context, span cuda.Span, series values
 		if err := each(gpu, host, v.buffer.Bytes()[:n], part); err != nil {
 			return err
 		}
+		v.beat()
 	}
 	return nil
 }
@@ -59,7 +93,7 @@ func (v *hostVerifier) Fill(ctx context.Context, s *cuda.Stream, to cuda.Span, s
 		return s.Fill8(to, 0)
 	}
 	return v.chunks(ctx, to, series, func(gpu, host cuda.Span, memory []byte, series values.Series) error {
-		series.Fill(memory)
+		parallel(memory, series, func(memory []byte, series values.Series) { series.Fill(memory) })
 		if err := s.Copy(gpu, host); err != nil {
 			return err
 		}
@@ -67,18 +101,19 @@ func (v *hostVerifier) Fill(ctx context.Context, s *cuda.Stream, to cuda.Span, s
 	})
 }
 
-func (v *hostVerifier) Mismatches(ctx context.Context, s *cuda.Stream, in cuda.Span, series values.Series) (wrong uint64, err error) {
-	err = v.chunks(ctx, in, series, func(gpu, host cuda.Span, memory []byte, series values.Series) error {
+func (v *hostVerifier) Mismatches(ctx context.Context, s *cuda.Stream, in cuda.Span, series values.Series) (uint64, error) {
+	var wrong atomic.Uint64
+	err := v.chunks(ctx, in, series, func(gpu, host cuda.Span, memory []byte, series values.Series) error {
 		if err := s.Copy(host, gpu); err != nil {
 			return err
 		}
 		if err := s.Synchronize(ctx); err != nil {
 			return err
 		}
-		wrong += series.Mismatches(memory)
+		parallel(memory, series, func(memory []byte, series values.Series) { wrong.Add(series.Mismatches(memory)) })
 		return nil
 	})
-	return wrong, err
+	return wrong.Load(), err
 }
 
 func (v *hostVerifier) Close() error { return v.buffer.Close() }
