@@ -24,6 +24,12 @@ type device struct {
 	Hopper           bool // fp8 works
 }
 
+// introduction is what a process tells the others.
+type introduction struct {
+	Tool, Flags string
+	Devices     []device
+}
+
 // describe finds the GPUs of all processes, prints the head of the output and
 // settles what depends on them: the types, and the sizes that fit.
 func (r *run) describe(ctx context.Context) error {
@@ -33,7 +39,8 @@ func (r *run) describe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(own)
+	flags := strings.Join(cfg.ownArgs(), " ")
+	data, err := json.Marshal(introduction{cfg.Tool.Name, flags, own})
 	if err != nil {
 		return err
 	}
@@ -47,11 +54,14 @@ func (r *run) describe(ctx context.Context) error {
 		fp8          = true
 	)
 	for process, part := range parts {
-		var list []device
-		if err := json.Unmarshal(part, &list); err != nil {
+		var other introduction
+		if err := json.Unmarshal(part, &other); err != nil {
 			return fmt.Errorf("process %d is not this program: %w", process, err)
 		}
-		all = append(all, list...)
+		if other.Tool != cfg.Tool.Name || other.Flags != flags {
+			return fmt.Errorf("process %d runs %s with the flags %q, and process %d %s with %q: give all the same", process, other.Tool, other.Flags, r.job.rank, cfg.Tool.Name, flags)
+		}
+		all = append(all, other.Devices...)
 	}
 	for _, d := range all {
 		least, fp8 = min(least, d.Memory), fp8 && d.Hopper

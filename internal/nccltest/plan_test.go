@@ -5,7 +5,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/stretchr/testify/assert"
@@ -15,7 +14,7 @@ import (
 // ready sets a run up, without its threads.
 func ready(t *testing.T, cfg Config) *worker {
 	t.Helper()
-	fakegpu.Use(t)
+	fakes(t)
 	info, err := nccl.Library()
 	require.NoError(t, err)
 	r := &run{cfg: &cfg, job: alone(t), release: info.Version, cancel: func(error) {}}

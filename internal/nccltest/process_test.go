@@ -38,7 +38,7 @@ func processes(t *testing.T, n int, tool Tool, args string, env ...string) []*pr
 }
 
 func TestTwoProcesses(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	for _, args := range []string{"", "-g 2", "-t 2", "-I 1", "-R 2 -G 2", "--mode auto", "-a 0", "-p 1"} {
 		for _, tool := range []Tool{AllReduce, AllToAllV} {
 			list := processes(t, 2, tool, args+" -b 1K -e 64K -f 8 -n 3 -T 60 --spread")
@@ -72,7 +72,7 @@ func hostname(t *testing.T) string {
 }
 
 func TestSplitProcesses(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	list := processes(t, 4, AllGather, "-b 1K -e 1K -n 2 -T 60", envSplit+"=MOD 2")
 	for _, p := range list {
 		require.Zero(t, p.wait(t), p.stderr.String())
@@ -85,6 +85,25 @@ func TestSplitProcesses(t *testing.T) {
 	rows := parseTable(out, false)
 	require.Len(t, rows, 1)
 	assert.EqualValues(t, 128, rows[0].count)
+}
+
+func TestProcessesWithOtherFlagsAreRefused(t *testing.T) {
+	fakes(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	var list []*program
+	for rank, args := range []string{"-n 2", "-n 3"} {
+		p := newProgram(patient(t), AllReduce, args, fmt.Sprintf("RANK=%d", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port)
+		require.NoError(t, p.cmd.Start())
+		list = append(list, p)
+	}
+	for _, p := range list {
+		assert.Equal(t, 1, p.wait(t))
+	}
+	assert.Contains(t, list[0].stderr.String()+list[1].stderr.String(), "give all the same")
 }
 
 // started waits until a program prints rows.
@@ -111,7 +130,7 @@ func fileOutput(t *testing.T, p *program) func() string {
 }
 
 func TestSignalEndsTheRun(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	for sig, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		p := newProgram(patient(t), AllReduce, "-t 2 -b 4K -e 4K -N 0")
 		read := fileOutput(t, p)
@@ -124,10 +143,10 @@ func TestSignalEndsTheRun(t *testing.T) {
 }
 
 func TestDeadProcessEndsTheOthers(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	list := processes(t, 2, AllReduce, "-b 4K -e 4K -N 0")
 	// Both are through with the start once the first has begun its output.
-	control := fakegpu.Use(t)
+	control := fakes(t)
 	require.True(t, control.WaitCount(fakegpu.CollectivesDone, control.Count(fakegpu.CollectivesDone)+100))
 	require.NoError(t, list[1].cmd.Process.Kill())
 	assert.Equal(t, -1, list[1].wait(t))
@@ -138,7 +157,7 @@ func TestDeadProcessEndsTheOthers(t *testing.T) {
 // TestTimeout holds a collective, and the start of a communicator.
 func TestTimeout(t *testing.T) {
 	for _, knob := range []fakegpu.Knob{fakegpu.CollectiveHold, fakegpu.InitHold, fakegpu.StreamHold} {
-		control := fakegpu.Use(t)
+		control := fakes(t)
 		control.Set(knob, 1)
 		p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 8 -T 1")
 		assert.Equal(t, 1, p.run(t))
@@ -149,7 +168,7 @@ func TestTimeout(t *testing.T) {
 
 // TestAsyncErrorEndsTheRun, and names the rank.
 func TestAsyncErrorEndsTheRun(t *testing.T) {
-	control := fakegpu.Use(t)
+	control := fakes(t)
 	control.Set(fakegpu.CollectiveHold, 1)
 	control.Set(fakegpu.AsyncRanks, 1<<1)
 	control.Set(fakegpu.AsyncError, 6)
@@ -159,7 +178,7 @@ func TestAsyncErrorEndsTheRun(t *testing.T) {
 }
 
 func TestStatusOfResults(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	p := newProgram(patient(t), AllReduce, "-g 2 -b 1K -e 1K -n 2", envMinBandwidth+"=1e6")
 	assert.Equal(t, 7, p.run(t))
 	assert.Regexp(t, `# Avg bus bandwidth    : \S+ FAILED\n`, p.stdout.String())
@@ -169,7 +188,7 @@ func TestStatusOfResults(t *testing.T) {
 }
 
 func TestDevices(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 8", envDevice+"=2")
 	require.Zero(t, p.run(t), p.stderr.String())
 	assert.Contains(t, p.stdout.String(), "device  3 [")
@@ -185,7 +204,7 @@ func TestDevices(t *testing.T) {
 }
 
 func TestSizesPastTheMemoryAreReduced(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 4G -f 1000000000 -w 0 -n 1 -c 0", "GF1_FAKE_GPU_MEMORY=3072")
 	require.Zero(t, p.run(t), p.stderr.String())
 	assert.Contains(t, p.stdout.String(), "#\n# Reducing maxBytes to 536870912 due to memory limitation\n")
@@ -195,7 +214,7 @@ func TestSizesPastTheMemoryAreReduced(t *testing.T) {
 
 // TestOlderReleases does without what they lack.
 func TestOlderReleases(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	for release, args := range map[string]string{"2.18.1": "", "2.23.4": "-d all -o all", "2.27.3": "-R 2"} {
 		libraries, err := fakegpu.Build("", fakegpu.Options{NCCL: release})
 		require.NoError(t, err)
@@ -213,7 +232,7 @@ func TestOlderReleases(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	name := filepath.Join(t.TempDir(), "out.json")
 	for i, args := range []string{"", "-C 1 --mode auto", "-I 1 --json_env"} {
 		p := newProgram(patient(t), AllReduce, args+" -g 2 -b 1K -e 4K -f 4 -n 3 -J "+name, "A_SECRET=1")
@@ -254,7 +273,7 @@ func TestJSON(t *testing.T) {
 
 // TestCompare has this program stand for the C tool.
 func TestCompare(t *testing.T) {
-	fakegpu.Use(t)
+	fakes(t)
 	p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 512 -f 8 -n 2 --pairs 2 --issue threads --compare "+os.Args[0])
 	require.Zero(t, p.run(t), p.stderr.String())
 	assert.Regexp(t, `(?m)^ +64  float sum +in-place +[0-9.]+ +[0-9.]+  [0-9.]+ +[0-9.]+ +$`, p.stdout.String())

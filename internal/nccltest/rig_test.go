@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/gofabric/gofabric/internal/life"
 	"github.com/gofabric/gofabric/internal/testutil"
@@ -32,10 +33,43 @@ func TestMain(m *testing.M) {
 		i := slices.IndexFunc(Tools(), func(tool Tool) bool { return tool.Name == name })
 		os.Exit(Main(Tools()[i], os.Args[1:], os.Stdout, os.Stderr))
 	}
+	run := func() int { return testutil.Main(m, nothingOpen) }
+	if realGPU() {
+		os.Exit(run())
+	}
 	if err := os.Setenv("GF1_FAKE_GPUS", fakeGPUs); err != nil {
 		panic(err)
 	}
-	os.Exit(fakegpu.Main(fakegpu.Options{}, func() int { return testutil.Main(m, nothingOpen) }))
+	os.Exit(fakegpu.Main(fakegpu.Options{}, run))
+}
+
+// realGPU: the tests that need no control over the fakes run on the machine's own
+// GPUs and libraries.
+func realGPU() bool { return os.Getenv("GOFABRIC_GPU") != "" }
+
+// fakes gives a test the fakes' controls. On real GPUs it is skipped.
+func fakes(t testing.TB) *fakegpu.Control {
+	t.Helper()
+	if realGPU() {
+		testutil.Skip(t, "needs the fake libraries")
+	}
+	return fakegpu.Use(t)
+}
+
+// drives lists ways to drive up to four GPUs, as far as there are as many.
+func drives(t testing.TB) (list []string) {
+	t.Helper()
+	count, err := cuda.DeviceCount()
+	require.NoError(t, err)
+	if count == 0 {
+		testutil.Skip(t, "there is no GPU")
+	}
+	for args, gpus := range map[string]int{"-g 1": 1, "-g 2": 2, "-t 2": 2, "-g 4": 4, "-t 4": 4, "-t 2 -g 2": 4} {
+		if gpus <= count {
+			list = append(list, args)
+		}
+	}
+	return list
 }
 
 func nothingOpen() error {
@@ -67,7 +101,9 @@ func parse(t testing.TB, tool Tool, args string, env ...string) Config {
 // perform runs a test in this process.
 func perform(t testing.TB, cfg Config) (string, error) {
 	t.Helper()
-	fakegpu.Use(t)
+	if !realGPU() {
+		fakegpu.Use(t)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var out, stderr bytes.Buffer

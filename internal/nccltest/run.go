@@ -130,7 +130,9 @@ func (r *run) execute(ctx context.Context) error {
 			w.work(ctx)
 		}()
 	}
-	all.Wait()
+	if !r.await(ctx, &all) {
+		return context.Cause(ctx)
+	}
 	if err := r.team.failure(); err != nil {
 		return errors.Join(err, r.tearDown(ctx, false))
 	}
@@ -153,6 +155,30 @@ func (r *run) execute(ctx context.Context) error {
 		return &ResultError{OutOfBounds: wrong, Bandwidth: bandwidth, Least: r.cfg.MinBandwidth}
 	}
 	return nil
+}
+
+// await waits for the threads. When ctx ends they have some time left: one that
+// is inside a blocking call of NCCL stays there, and only the end of the process
+// ends it. Then the answer is false.
+func (r *run) await(ctx context.Context, all *sync.WaitGroup) bool {
+	done := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(endBound / 2)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
 }
 
 // total is how many results were wrong on all processes.

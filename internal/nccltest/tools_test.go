@@ -45,7 +45,7 @@ func TestEveryToolWithEveryTypeAndReduction(t *testing.T) {
 			if tool.collective.reduces || tool.collective.labelled {
 				ops = len(values.Ops())
 			}
-			for _, gpus := range []string{"-g 1", "-g 2", "-t 2", "-g 4", "-t 4", "-t 2 -g 2"} {
+			for _, gpus := range drives(t) {
 				rows := correct(t, tool, gpus+" -b 1000 -e 1000 -n 2 -d all -o all -r 0")
 				assert.Len(t, rows, ops*len(nccl.DataTypes()), gpus)
 			}
