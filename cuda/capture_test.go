@@ -105,12 +105,12 @@ func TestSpoiledCapture(t *testing.T) {
 func TestCaptureOfAnotherThread(t *testing.T) {
 	d := openGPU(t, 0)
 	s := newStream(t, d)
-	begun, go_on, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	begun, resume, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go onThread(func() {
 		defer close(done)
 		assert.NoError(t, s.BeginCapture(cuda.CaptureThreadLocal))
 		close(begun)
-		<-go_on
+		<-resume
 		g, err := s.EndCapture()
 		if assert.NoError(t, err) {
 			assert.NoError(t, g.Close())
@@ -125,7 +125,7 @@ func TestCaptureOfAnotherThread(t *testing.T) {
 			assert.Contains(t, op.Hint, "CaptureRelaxed")
 		}
 	})
-	close(go_on)
+	close(resume)
 	<-done
 }
 
@@ -197,6 +197,30 @@ func TestGraphKeepsItsCommunicatorsOpen(t *testing.T) {
 
 	require.NoError(t, o.CloseAll(), "as an abort does")
 	require.ErrorIs(t, x.Launch(s), cuda.ErrClosed)
+}
+
+func TestGraphInACaptureBringsItsCommunicators(t *testing.T) {
+	d := openGPU(t, 0)
+	s, outer := newStream(t, d), newStream(t, d)
+	o := newOwner(t, d)
+	b := alloc(t, d, 64)
+	require.NoError(t, s.BeginCapture(cuda.CaptureRelaxed))
+	o.issue(t, s)
+	require.NoError(t, s.Fill8(b.Span(), 1))
+	g, err := s.EndCapture()
+	require.NoError(t, err)
+	x, err := g.Instantiate()
+	require.NoError(t, err)
+	require.NoError(t, outer.BeginCapture(cuda.CaptureRelaxed))
+	// The fake has no graphs within graphs; what is held does not depend on it.
+	if err := x.Launch(outer); realGPU {
+		require.NoError(t, err)
+	}
+	require.NoError(t, x.Close())
+	require.NoError(t, g.Close())
+	require.ErrorIs(t, o.Close(), cuda.ErrBusy)
+	require.NoError(t, outer.CloseAll())
+	require.NoError(t, o.Close())
 }
 
 func TestCommunicatorGivesUpTheCapture(t *testing.T) {

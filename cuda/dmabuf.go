@@ -11,7 +11,8 @@ import (
 // memory must not be freed before whoever uses the dma-buf has let go of it.
 //
 // Memory from Alloc may share its first and last page with other buffers of the
-// process; that from AllocVMM does not.
+// process, and drivers may refuse to export those (ErrorInvalidValue); that from
+// AllocVMM has its pages to itself.
 //
 // It fails with ErrNotSupported if the GPU, its kernel driver or libcuda (before
 // 11.7) cannot, and with ErrOutOfRange if the bytes do not lie within the buffer.
@@ -38,8 +39,11 @@ func (b *Buffer) DMABuf(off, n uint64) (fd int, offset uint64, err error) {
 	first := part.Addr / page * page
 	last := (part.Addr + n + page - 1) / page * page
 	fd, r := d.ctx.DMABuf(first, last-first)
-	if r != 0 {
-		return -1, 0, d.check(op, r)
+	switch {
+	case r == 0:
+		return fd, part.Addr - first, nil
+	case Code(r) == ErrorInvalidValue && (first < b.addr || last > b.addr+b.size):
+		return -1, 0, d.code(op, ErrorInvalidValue, "the buffer does not fill the pages that the bytes lie on: take memory from AllocVMM, or whole pages of it")
 	}
-	return fd, part.Addr - first, nil
+	return -1, 0, d.check(op, r)
 }

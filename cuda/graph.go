@@ -21,9 +21,10 @@ type Graph struct {
 // concurrent use; its launches run one after the other. It does not need its
 // Graph any more, but keeps the same communicators open.
 type GraphExec struct {
-	obj life.Object
-	dev *Device
-	h   uintptr
+	obj   life.Object
+	dev   *Device
+	h     uintptr
+	users []*life.Object // as of its Graph
 }
 
 // enterGraph makes a Graph. The capture that it comes from is still open, and so
@@ -81,7 +82,7 @@ func (g *Graph) Instantiate() (*GraphExec, error) {
 	if r != 0 {
 		return nil, d.check(op, r)
 	}
-	x := &GraphExec{dev: d, h: h}
+	x := &GraphExec{dev: d, h: h, users: g.users}
 	life.Enter(&x.obj, x, fmt.Sprintf("instantiated graph %d of GPU %d", d.number(), d.info.Ordinal), g.parents()...)
 	return x, nil
 }
@@ -113,7 +114,8 @@ func (x *GraphExec) device() *Device {
 	return x.dev
 }
 
-// Launch puts the whole graph on the stream. It allocates nothing.
+// Launch puts the whole graph on the stream. It allocates nothing. In a capture it
+// becomes a part of the graph that comes out of it.
 //
 // Implements: cuGraphLaunch.
 func (x *GraphExec) Launch(s *Stream) error {
@@ -126,6 +128,12 @@ func (x *GraphExec) Launch(s *Stream) error {
 		return x.dev.err(op, err)
 	}
 	defer s.life.Done()
+	for _, user := range x.users {
+		// x keeps it open, as holdCapture asks.
+		if err := holdCapture(s, user); err != nil {
+			return s.dev.err(op, err)
+		}
+	}
 	return s.dev.check(op, s.dev.ctx.LaunchGraph(x.h, s.h))
 }
 

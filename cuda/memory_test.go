@@ -149,6 +149,22 @@ func TestDMABuf(t *testing.T) {
 	assert.True(t, bytes.Equal(want, got))
 }
 
+// TestDMABufOfASmallBuffer exports a page of which the buffer is a part, which
+// drivers may refuse.
+func TestDMABufOfASmallBuffer(t *testing.T) {
+	d := openGPU(t, 0)
+	needs(t, d, cuda.AttributeDMABuf, "dma-bufs")
+	b := alloc(t, d, 100)
+	fd, offset, err := b.DMABuf(0, 100)
+	if err != nil {
+		require.ErrorIs(t, err, cuda.ErrorInvalidValue)
+		assert.Contains(t, err.Error(), "AllocVMM")
+		return
+	}
+	assert.Equal(t, b.DevicePointer()%uint64(os.Getpagesize()), offset)
+	require.NoError(t, syscall.Close(fd))
+}
+
 func TestDMABufOfVMM(t *testing.T) {
 	d := openGPU(t, 0)
 	needs(t, d, cuda.AttributeVMM, "virtual memory management")

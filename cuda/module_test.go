@@ -61,7 +61,7 @@ func TestWrongArgumentsAreRefused(t *testing.T) {
 
 func TestBadPTXSaysWhy(t *testing.T) {
 	d := openGPU(t, 0)
-	_, err := d.LoadModule([]byte("this is no PTX\n"))
+	_, err := d.LoadModule([]byte(".version 6.4\n.target sm_75\n.address_size 64\nthis is no PTX\n"))
 	require.ErrorIs(t, err, cuda.ErrorInvalidPTX)
 	var c *cuda.CompileError
 	require.ErrorAs(t, err, &c)

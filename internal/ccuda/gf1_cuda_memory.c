@@ -150,8 +150,8 @@ static int map_rounded(const struct gf1_cuda_memory *memory, size_t size, const 
 	return map(memory, *mapped, devices, count, address);
 }
 
-int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices, int count,
-		 uint64_t *address, size_t *mapped)
+int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices,
+		 int count, uint64_t *address, size_t *mapped)
 {
 	struct gf1_cuda_memory memory = {
 		.type = GF1_CUDA_ALLOCATION_PINNED,

@@ -54,7 +54,8 @@ int gf1_cuda_function_set(gf1_cuda_handle context, gf1_cuda_handle function, int
 	GF1_CUDA_IN(context, gf1_cuda.cuFuncSetAttribute(function, attribute, value));
 }
 
-int gf1_cuda_launch(gf1_cuda_handle context, gf1_cuda_handle function, const struct gf1_cuda_grid *g, gf1_cuda_handle stream, void *args, size_t size)
+int gf1_cuda_launch(gf1_cuda_handle context, gf1_cuda_handle function, const struct gf1_cuda_grid *g,
+		    gf1_cuda_handle stream, void *args, size_t size)
 {
 	void *extra[] = {
 		GF1_CUDA_PARAM_BUFFER, args, GF1_CUDA_PARAM_BUFFER_SIZE, &size, GF1_CUDA_PARAM_END,

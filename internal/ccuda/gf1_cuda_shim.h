@@ -54,8 +54,8 @@ int gf1_cuda_dma_buf(gf1_cuda_handle context, uint64_t address, size_t size, int
 
 /* Maps size bytes, rounded up to what the device needs, and stores how many
  * those are. devices are the ordinals that may read and write, the owner first. */
-int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices, int count,
-		 uint64_t *address, size_t *mapped);
+int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices,
+		 int count, uint64_t *address, size_t *mapped);
 int gf1_cuda_unmap(gf1_cuda_handle context, uint64_t address, size_t mapped);
 
 int gf1_cuda_ipc_memory(gf1_cuda_handle context, uint64_t address, struct gf1_cuda_ipc *out);
@@ -84,7 +84,7 @@ struct gf1_cuda_grid {
 	uint32_t shared; /* bytes */
 };
 /* Launches with size bytes of packed arguments. */
-int gf1_cuda_launch(gf1_cuda_handle context, gf1_cuda_handle function, const struct gf1_cuda_grid *grid, gf1_cuda_handle stream, void *args,
-		    size_t size);
+int gf1_cuda_launch(gf1_cuda_handle context, gf1_cuda_handle function, const struct gf1_cuda_grid *grid,
+		    gf1_cuda_handle stream, void *args, size_t size);
 
 #endif
