@@ -10,7 +10,7 @@ CMD ?=
 # all or quick, for "make conformance".
 CONFORMANCE ?= all
 
-.PHONY: help demo test test-all conformance check lab bench generate clean
+.PHONY: help demo test test-all conformance check lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -23,6 +23,7 @@ help:
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
 	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
 	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
+	@echo 'make gpu       the tests that need NVIDIA GPUs, on this machine; docs/gpu.md has it for two machines'
 	@echo 'make bench     what the binding costs per work request, beside C'
 	@echo 'make generate  go generate'
 	@echo 'make clean     removes build/; downloads stay in the cache folder (XDG_CACHE_HOME/gofabric)'
@@ -46,6 +47,12 @@ check:
 
 lab:
 	@$(SETUP) lab -- .ci/lab "$(KERNEL)" $(CMD)
+
+gpu:
+	@$(SETUP) cc -- .ci/gpu all
+
+gpu-build:
+	@$(SETUP) cc -- .ci/gpu build
 
 bench:
 	@$(SETUP) cc -- go run ./internal/bench

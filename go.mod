@@ -3,6 +3,7 @@ module github.com/gofabric/gofabric
 go 1.24.0
 
 require (
+	github.com/NVIDIA/go-nvml v0.13.4-1
 	github.com/spf13/pflag v1.1.0
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sys v0.41.0

@@ -46,6 +46,14 @@ func presentLibraries(t *testing.T) []string {
 // comes in by a replace directive.
 func buildOutside(t *testing.T, program string) string {
 	t.Helper()
+	binary, output, err := tryBuildOutside(t, program)
+	require.NoError(t, err, "%s", output)
+	return binary
+}
+
+// tryBuildOutside is buildOutside for a program that may not build.
+func tryBuildOutside(t *testing.T, program string) (binary string, output []byte, err error) {
+	t.Helper()
 	dir := t.TempDir()
 	// The user's module needs what ours needs; the sums come along.
 	mod := strings.Replace(string(read(t, "go.mod")), "module "+modulePath, "module outside", 1)
@@ -53,13 +61,12 @@ func buildOutside(t *testing.T, program string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), read(t, "go.sum"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o644))
-	binary := filepath.Join(dir, "program")
+	binary = filepath.Join(dir, "program")
 	build := exec.Command("go", "build", "-o", binary, ".")
 	build.Dir = dir
 	build.Env = append(os.Environ(), "CGO_ENABLED=1", "GOWORK=off", "GOFLAGS=-mod=readonly")
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	return binary
+	output, err = build.CombinedOutput()
+	return binary, output, err
 }
 
 // definedSymbols returns the names that a program offers to the dynamic linker

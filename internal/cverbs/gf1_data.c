@@ -214,15 +214,6 @@ int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
 	return n;
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 {
 	int i, n;
@@ -231,7 +222,6 @@ int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 		n = gf1_poll(cq, wc, entries);
 		if (n != 0)
 			return n;
-		relax();
 	}
 	/* What fills the CQ may be a thread of the kernel on this processor. */
 	sched_yield();

@@ -1,0 +1,13 @@
+// Package values says what the data of a collective's check is: the input of
+// each rank, element by element, and the exact result of the reduction.
+//
+// The inputs are small integers, or powers of two and three times them, chosen so
+// that every partial result in any order is exact in the data type: the result
+// does not depend on the algorithm, and is compared bit for bit. The one exception
+// is the average of a float type over a number of ranks that is no power of two,
+// where NCCL multiplies by a rounded reciprocal: see [Series.Tolerance].
+//
+// An element depends on the series and its index alone, takes constant time for
+// any number of ranks, and needs 64-bit integer arithmetic only, so that a kernel
+// computes the same.
+package values
