@@ -142,19 +142,21 @@ func (c *Comm) occupied() error {
 func (c *Comm) abortInside() error {
 	// While graphs live, NCCL's abort spins.
 	closed := c.closeChildren()
-	code := c.abortHandle(c.handle)
+	var errs []error
+	for _, s := range c.grown {
+		errs = append(errs, c.abortHandle(s.Comm()))
+	}
+	errs = append(errs, c.abortHandle(c.handle))
 	// What was being made when its call was given up exists by now, or never
 	// will: the abort has joined the thread that worked on it.
 	for _, s := range c.orphans {
-		if s.Comm() != 0 {
-			c.abortHandle(s.Comm())
-		}
+		errs = append(errs, c.abortHandle(s.Comm()))
 	}
 	c.free()
 	c.abort.happened.Store(true)
 	c.state.Store(gone)
 	left := c.closeOwn(func() error { return nil })
-	return errors.Join(code, closed, left)
+	return errors.Join(append(errs, closed, left)...)
 }
 
 func (c *Comm) abortHandle(handle uint64) error {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,6 +161,37 @@ func TestCancelledSplitBreaksTheParent(t *testing.T) {
 	r.sumOnce()
 }
 
+// A Close without a deadline that does not end does not hold up the device.
+func TestCloseAllEndsAHangingClose(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 2, Config{AbortTimeout: 200 * time.Millisecond})
+	gpu.Set(fakegpu.JobHold, 1)
+	closed := make(chan error)
+	go func() { closed <- r.comms[0].Close(context.Background()) }()
+	require.Eventually(t, func() bool { return len(r.comms[0].turn) == 1 }, patience, time.Millisecond)
+	time.AfterFunc(400*time.Millisecond, func() { gpu.Set(fakegpu.JobHold, 0) })
+	err := r.comms[0].CloseAll()
+	if err != nil {
+		require.ErrorIs(t, err, ErrStuck, "the fakes hold NCCL's thread, which an abort joins")
+	}
+	require.ErrorIs(t, <-closed, ErrAborted)
+	require.NoError(t, AbortAll(context.Background(), r.comms...))
+}
+
+// New ranks that do not come.
+func TestCancelledGrowLeavesNothing(t *testing.T) {
+	live := liveComms(t)
+	r := newRig(t, 1, Config{})
+	needs(t, 2, 29, 2)
+	id, err := r.comms[0].UniqueID(r.ctx)
+	require.NoError(t, err)
+	_, err = r.comms[0].Grow(soon(t), 2, &id, Config{})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, r.comms[0].AsyncError(), ErrBroken)
+	require.NoError(t, r.comms[0].Abort(r.ctx))
+	assert.Equal(t, live, liveComms(t))
+}
+
 // A blocking call cannot be stopped: Abort says so, within its bound, and does
 // not enter NCCL beside it.
 func TestAbortBesideABlockingCallIsBoundedAndSaysSo(t *testing.T) {
@@ -219,14 +249,14 @@ func TestAbortReleasesWaitingCalls(t *testing.T) {
 // The peer's process died during a collective.
 func TestAbortWithCollectivesUnderWay(t *testing.T) {
 	r := newRig(t, 2, Config{})
-	bufs := make([]*cuda.Buffer, 1)
+	r.connect(1 << 18)
 	// Rank 1 never calls.
-	bufs[0] = r.alloc(0, make([]byte, 1<<20))
-	require.NoError(t, r.comms[0].AllReduce(r.ctx, bufs[0].Span(), bufs[0].Span(), 1<<18, Float32, Sum, r.streams[0]))
+	b := r.alloc(0, make([]byte, 1<<20))
+	require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 1<<18, Float32, Sum, r.streams[0]))
 	require.ErrorIs(t, r.comms[0].Wait(soon(t), r.streams[0]), context.DeadlineExceeded)
 	require.NoError(t, AbortAll(r.ctx, r.comms...))
 	require.NoError(t, r.streams[0].Synchronize(r.ctx), "the kernel has left the GPU")
-	require.NoError(t, bufs[0].Close())
+	require.NoError(t, b.Close())
 	r.init(Config{})
 	r.sumOnce()
 }

@@ -90,10 +90,10 @@ func (c *Comm) destroy(ctx context.Context) error {
 func (c *Comm) free() {
 	c.batch.Free()
 	c.slot.Free()
-	for _, s := range c.orphans {
+	for _, s := range append(c.orphans, c.grown...) {
 		s.Free()
 	}
-	c.orphans = nil
+	c.orphans, c.grown = nil, nil
 }
 
 // CloseAll closes what uses the communicator, the newest first, and then the
@@ -108,6 +108,11 @@ func (c *Comm) CloseAll() error {
 	if state := c.state.Load(); state == broken || state == starting || state == suspended {
 		return c.Abort(context.Background())
 	}
+	// A call that does not end, a Close without a deadline too, is told to stop.
+	if c.lock(ctx) != nil {
+		return c.Abort(context.Background())
+	}
+	c.unlock()
 	err := errors.Join(c.closeChildren(), c.Close(ctx))
 	if err == nil {
 		return nil

@@ -264,8 +264,28 @@ func TestPreMulSum(t *testing.T) {
 	}
 }
 
+func TestPreMulSumWithAFactorInMemory(t *testing.T) {
+	r := newRig(t, 2, Config{})
+	g := NewGroup()
+	bufs := make([]*cuda.Buffer, len(r.comms))
+	for rank, c := range r.comms {
+		factor := r.alloc(rank, elements(t, Float64, 1, func(int) float64 { return float64(rank + 2) }))
+		op, err := c.CreatePreMulSumAt(r.ctx, Float64, factor.Span())
+		require.NoError(t, err)
+		bufs[rank] = r.alloc(rank, elements(t, Float64, 10, func(i int) float64 { return float64(i) }))
+		require.NoError(t, g.AllReduce(c, bufs[rank].Span(), bufs[rank].Span(), 10, Float64, op.RedOp(), r.streams[rank]))
+	}
+	require.NoError(t, g.Run(r.ctx))
+	r.wait()
+	for rank, b := range bufs {
+		assert.Equal(t, elements(t, Float64, 10, func(i int) float64 { return float64(5 * i) }), r.read(rank, b.Span()))
+	}
+	require.NoError(t, g.Close())
+}
+
 func TestMemoryRegistrationAndWindows(t *testing.T) {
 	r := newRig(t, 2, Config{})
+	needs(t, 2, 19, 1)
 	lib, err := Library()
 	require.NoError(t, err)
 	const count = 4096

@@ -40,14 +40,18 @@ type Comm struct {
 	serial  uint64 // communicators of a group are locked in this order
 
 	customs customOps
+	windows windowList
 
 	// turn holds a token while somebody is inside. Its holder owns what follows.
-	turn    chan struct{}
-	batch   *cnccl.Batch
-	slot    cnccl.Slot
-	timer   *time.Timer  // for naps while NCCL is at work
-	self    []*Comm      // this one
-	orphans []cnccl.Slot // slots of calls that were given up; NCCL may write there until the abort
+	turn  chan struct{}
+	batch *cnccl.Batch
+	slot  cnccl.Slot
+	timer *time.Timer // for naps while NCCL is at work
+	self  []*Comm     // this one
+	// Slots of calls that were given up; NCCL may write there until the abort.
+	// What grew out of this communicator has a thread of NCCL's of its own, which
+	// uses this one; other children are made by this one's thread.
+	orphans, grown []cnccl.Slot
 
 	state atomic.Int32
 	cause atomic.Pointer[error] // why it is broken

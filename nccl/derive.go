@@ -170,23 +170,25 @@ func (c *Comm) derivable(function int32) []int32 {
 }
 
 // bear runs the operation that makes the child. If it is given up, the child's
-// memory stays with c until c is aborted, and the child NCCL may have made by
-// then is aborted after it.
+// memory stays with c until c is aborted, along with what NCCL has made of the
+// child by then.
 func (c *Comm) bear(ctx context.Context, child *Comm, op cnccl.Op) error {
 	op.Slot = child.slot.Address()
-	if err := c.control(ctx, op, child.slot); err != nil {
-		child.batch.Free()
-		if c.state.Load() >= broken {
-			if !slices.Contains(c.orphans, child.slot) {
-				c.orphans = append(c.orphans, child.slot)
-			}
-			return err
-		}
-		child.slot.Free()
+	err := c.control(ctx, op, child.slot)
+	switch {
+	case err == nil:
+		child.handle = child.slot.Comm()
+		return nil
+	case c.state.Load() < broken:
+		child.free()
 		return err
+	case op.Function == cnccl.FnCommGrow:
+		c.grown = append(c.grown, child.slot)
+	default:
+		c.orphans = append(c.orphans, child.slot)
 	}
-	child.handle = child.slot.Comm()
-	return nil
+	child.batch.Free()
+	return err
 }
 
 // adopt completes a child that NCCL has made, and gives its turn back.

@@ -59,9 +59,9 @@ func (r *rig) close() {
 }
 
 func TestSplit(t *testing.T) {
-	r := newRig(t, 2, Config{Name: "parent"})
+	r := newRig(t, 2, Config{})
 	needs(t, 2, 18, 1)
-	all := r.derived(func(c *Comm) (*Comm, error) { return c.Split(r.ctx, 3, -c.Rank(), Config{Name: "reversed"}) })
+	all := r.derived(func(c *Comm) (*Comm, error) { return c.Split(r.ctx, 3, -c.Rank(), Config{}) })
 	require.Len(t, all.comms, 2)
 	for from, c := range all.comms {
 		assert.Equal(t, 1-from, c.Rank(), "the key reverses the order")
@@ -210,13 +210,10 @@ func TestOneSided(t *testing.T) {
 	p, err := windows[0].UserPointer(r.ctx)
 	require.NoError(t, err)
 	assert.Equal(t, mems[0].Span().Addr, p)
-	sends := make([]uint64, 2)
-	require.NoError(t, each(r.comms, func(c *Comm) error { return nil }))
 	g := NewGroup()
 	for i, c := range r.comms {
-		b := r.alloc(i, elements(t, Int32, count/2, func(j int) float64 { return float64(100*i + j) }))
-		sends[i] = b.Span().Addr
-		require.NoError(t, g.PutSignal(c, b.Span(), count/2, Int32, 1-i, windows[i], count*2, SignalOptions{}, r.streams[i]))
+		r.write(i, mems[i].Span(), elements(t, Int32, count/2, func(j int) float64 { return float64(100*i + j) }))
+		require.NoError(t, g.PutSignal(c, mems[i].Span(), count/2, Int32, 1-i, windows[i], count*2, SignalOptions{}, r.streams[i]))
 	}
 	require.NoError(t, g.Run(r.ctx))
 	require.NoError(t, each(r.comms, func(c *Comm) error {
@@ -234,6 +231,19 @@ func TestOneSided(t *testing.T) {
 	}
 	require.ErrorIs(t, g.PutSignal(r.comms[0], mems[0].Span(), count, Int32, 1, windows[0], 4, SignalOptions{}, r.streams[0]),
 		ResultInvalidArgument, "beyond the window")
+	outside := r.alloc(0, make([]byte, 64))
+	for name, err := range map[string]error{
+		"outside a window": r.comms[0].PutSignal(r.ctx, outside.Span(), 1, Int32, 1, windows[0], 0, SignalOptions{}, r.streams[0]),
+		"another's window": r.comms[0].PutSignal(r.ctx, mems[0].Span(), 1, Int32, 1, windows[1], 0, SignalOptions{}, r.streams[0]),
+		"no window":        r.comms[0].PutSignal(r.ctx, mems[0].Span(), 1, Int32, 1, nil, 0, SignalOptions{}, r.streams[0]),
+		"signal 1":         r.comms[0].Signal(r.ctx, 1, SignalOptions{Index: 1}, r.streams[0]),
+		"signal -1":        r.comms[0].Signal(r.ctx, 1, SignalOptions{Index: -1}, r.streams[0]),
+		"flags":            r.comms[0].Signal(r.ctx, 1, SignalOptions{Flags: 1}, r.streams[0]),
+		"wait for context": r.comms[0].WaitSignal(r.ctx, []SignalWait{{Peer: 1, Count: 1, Context: 1}}, r.streams[0]),
+		"wait for nothing": r.comms[0].WaitSignal(r.ctx, []SignalWait{{Peer: 1}}, r.streams[0]),
+	} {
+		assert.ErrorIs(t, err, ResultInvalidArgument, name)
+	}
 	require.ErrorIs(t, r.comms[0].WaitSignal(r.ctx, nil, r.streams[0]), ResultInvalidArgument)
 	require.NoError(t, g.Close())
 	require.NoError(t, each(r.comms, func(c *Comm) error { return windows[c.Rank()].Close() }))
@@ -259,6 +269,9 @@ func TestSimulate(t *testing.T) {
 	require.NoError(t, g.AllReduce(n.comms[0], b.Span(), b.Span(), 16, Float32, Sum, n.streams[0]))
 	_, err = g.Simulate(n.ctx)
 	require.ErrorIs(t, err, ErrNotSupported)
+	us, err = NewGroup().Simulate(n.ctx)
+	require.NoError(t, err)
+	assert.Zero(t, us)
 	require.NoError(t, g.Close())
 }
 

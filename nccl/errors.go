@@ -132,6 +132,10 @@ type UnsupportedError struct {
 
 // Error implements error.
 func (e *UnsupportedError) Error() string {
+	if e.Loaded >= e.Since {
+		return fmt.Sprintf("%s is missing from %s, though that is NCCL %v and %v brought it: the library was built without it",
+			e.What, e.Path, e.Loaded, e.Since)
+	}
 	return fmt.Sprintf("%s comes with NCCL %v; %s is NCCL %v", e.What, e.Since, e.Path, e.Loaded)
 }
 

@@ -95,7 +95,7 @@ func ExampleInitRank() {
 		return
 	}
 	// With size 1 this is everybody; other ranks would get the id from here.
-	comm, err := nccl.InitRank(context.Background(), dev, id, 0, 1, nccl.Config{Name: "example"})
+	comm, err := nccl.InitRank(context.Background(), dev, id, 0, 1, nccl.Config{})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return

@@ -125,7 +125,8 @@ func (g *Group) Len() int { return len(g.ops) }
 //
 // Implements: ncclGroupStart, ncclGroupEnd.
 func (g *Group) Run(ctx context.Context) error {
-	return g.run(ctx, "Group.Run", cnccl.Group)
+	_, err := g.run(ctx, "Group.Run", cnccl.Group)
+	return err
 }
 
 // Simulate asks NCCL how long the group would take, in microseconds, and issues
@@ -134,21 +135,22 @@ func (g *Group) Run(ctx context.Context) error {
 //
 // Implements: ncclGroupSimulateEnd.
 func (g *Group) Simulate(ctx context.Context) (microseconds float64, err error) {
-	if err := g.run(ctx, "Group.Simulate", cnccl.Simulate); err != nil {
-		return 0, err
-	}
-	return float64(g.batch.Microseconds()), nil
+	return g.run(ctx, "Group.Simulate", cnccl.Simulate)
 }
 
-func (g *Group) run(ctx context.Context, name string, mode int) error {
+// run returns the simulated time, if there is one.
+func (g *Group) run(ctx context.Context, name string, mode int) (float64, error) {
 	if err := g.take(); err != nil {
-		return &OpError{Op: name, Rank: -1, Device: -1, Err: err}
+		return 0, &OpError{Op: name, Rank: -1, Device: -1, Err: err}
 	}
 	defer g.busy.Store(false)
 	if err := g.runTaken(ctx, mode); err != nil {
-		return &OpError{Op: name, Rank: -1, Device: -1, Err: err}
+		return 0, &OpError{Op: name, Rank: -1, Device: -1, Err: err}
 	}
-	return nil
+	if mode != cnccl.Simulate || len(g.ops) == 0 {
+		return 0, nil
+	}
+	return float64(g.batch.Microseconds()), nil
 }
 
 func (g *Group) runTaken(ctx context.Context, mode int) error {
@@ -226,6 +228,10 @@ func (g *Group) ready() error {
 		if r.window != nil && r.window.handle.Load() == 0 {
 			return g.gone(i, "its window was closed")
 		}
+		op := g.batch.Op(i)
+		if op.Function == cnccl.FnPutSignal && !r.comm.windows.symmetric(op.Send, op.Count*uint64(DataType(op.Type).Size())) {
+			return g.gone(i, "the window of its source was closed")
+		}
 		if err := r.comm.noteCapture(r.stream); err != nil {
 			return err
 		}
@@ -254,8 +260,10 @@ func (g *Group) judge() error {
 	return err
 }
 
+// harmless reports whether c is as good as before after a run that failed.
 func (g *Group) harmless(c *Comm) bool {
-	if !c.harmless(g.batch.Code()) {
+	// If the group itself succeeded, part of it was issued.
+	if g.batch.Code() == cnccl.Success || !c.harmless(g.batch.Code()) {
 		return false
 	}
 	for i := range g.ops {

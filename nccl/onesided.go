@@ -7,7 +7,12 @@ import (
 	"github.com/gofabric/gofabric/internal/cnccl"
 )
 
-// SignalOptions says which of a rank's signals is meant. Zero is the first one.
+// oneSignal is the last release that has signal 0 of context 0 only, and no
+// flags, as far as is known.
+const oneSignal Version = 23007
+
+// SignalOptions says which of a rank's signals is meant. Zero is the first one,
+// and the only one up to NCCL 2.30.7.
 type SignalOptions struct {
 	// Index is the signal's number.
 	Index int
@@ -26,7 +31,8 @@ type SignalWait struct {
 }
 
 // PutSignal writes count elements into the window of peer, offset bytes from its
-// beginning, and then signals peer, which takes no part but WaitSignal. NCCL
+// beginning, and then signals peer, which takes no part but WaitSignal. send must
+// lie in a window of this rank that was registered with WindowSymmetric. NCCL
 // 2.29.2.
 //
 // Implements: ncclPutSignal.
@@ -52,8 +58,8 @@ func (c *Comm) WaitSignal(ctx context.Context, waits []SignalWait, s *cuda.Strea
 }
 
 func (c *Comm) checkSignals(o *operation) error {
-	if o.signal.Index < 0 || o.signal.Context < 0 {
-		return badArgument("signal %d of context %d: neither is negative", o.signal.Index, o.signal.Context)
+	if err := c.checkSignal(o.signal.Index, o.signal.Context, o.signal.Flags); err != nil {
+		return err
 	}
 	switch o.function {
 	case cnccl.FnPutSignal:
@@ -64,11 +70,25 @@ func (c *Comm) checkSignals(o *operation) error {
 		}
 		for i := range o.waits {
 			w := &o.waits[i]
-			if w.Peer < 0 || w.Peer >= c.size || w.Count < 1 || w.Index < 0 || w.Context < 0 {
-				return badArgument("wait %d is for %d signals %d of context %d from rank %d: the count is at least 1 and the ranks are 0 to %d",
-					i, w.Count, w.Index, w.Context, w.Peer, c.size-1)
+			if w.Peer < 0 || w.Peer >= c.size || w.Count < 1 {
+				return badArgument("wait %d is for %d signals from rank %d: the count is at least 1 and the ranks are 0 to %d",
+					i, w.Count, w.Peer, c.size-1)
+			}
+			if err := c.checkSignal(w.Index, w.Context, 0); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+func (c *Comm) checkSignal(index, context int, flags uint32) error {
+	if index < 0 || context < 0 {
+		return badArgument("signal %d of context %d: neither is negative", index, context)
+	}
+	if c.lib.info.Version <= oneSignal && (index != 0 || context != 0 || flags != 0) {
+		return badArgument("signal %d of context %d with flags 0x%x: NCCL %v has signal 0 of context 0 only, and no flags",
+			index, context, flags, c.lib.info.Version)
 	}
 	return nil
 }
@@ -81,6 +101,9 @@ func (c *Comm) checkPut(o *operation) error {
 	n, _ := bytesOf(o.count, o.dt, 1)
 	if o.offset > w.span.Len || w.span.Len-o.offset < n {
 		return badArgument("%d bytes at offset %d do not fit in the window of %d", n, o.offset, w.span.Len)
+	}
+	if !c.windows.symmetric(o.send.Addr, n) {
+		return badArgument("the send span is in no window of this rank that was registered with WindowSymmetric")
 	}
 	return nil
 }

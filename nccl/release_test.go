@@ -27,18 +27,59 @@ func TestReleases(t *testing.T) {
 	fakes(t)
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
-			child := exec.Command(os.Args[0], "-test.run=^(TestOfOneRelease|TestInterruptedInitIsAnError)$", "-test.v")
-			for _, v := range os.Environ() {
-				if !strings.HasPrefix(v, "GOFABRIC_LIB") && !strings.HasPrefix(v, "GF1_FAKE_CONTROL") {
-					child.Env = append(child.Env, v)
-				}
-			}
-			child.Env = append(child.Env, releaseEnv+"="+release)
-			output, err := child.CombinedOutput()
-			require.NoError(t, err, "%s", output)
-			require.Contains(t, string(output), "--- PASS: TestOfOneRelease", "%s", output)
+			output := otherLibrary(t, "^(TestOfOneRelease|TestInterruptedInitIsAnError)$", releaseEnv+"="+release)
+			require.Contains(t, output, "--- PASS: TestOfOneRelease", "%s", output)
 		})
 	}
+}
+
+// otherLibrary runs tests in a process that builds and loads a library of its own.
+func otherLibrary(t testing.TB, tests string, env ...string) string {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run="+tests, "-test.v")
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GOFABRIC_LIB") && !strings.HasPrefix(v, "GF1_FAKE_CONTROL") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	cmd.Env = append(cmd.Env, env...)
+	output, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return string(output)
+}
+
+// A library from before 2.14.3 has no configurations: blocking communicators work,
+// others are refused with the function and the release.
+func TestLibraryWithoutConfigurations(t *testing.T) {
+	if os.Getenv(hideEnv) == "" {
+		fakes(t)
+		output := otherLibrary(t, "^TestLibraryWithoutConfigurations$", hideEnv+"=ncclCommInitRankConfig ncclCommFinalize ncclGetLastError")
+		require.Contains(t, output, "--- PASS: TestLibraryWithoutConfigurations", "%s", output)
+		return
+	}
+	r := newBench(t, 2)
+	id, err := NewUniqueID()
+	require.NoError(t, err)
+	_, err = InitRank(r.ctx, r.devs[0], id, 0, 2, Config{})
+	require.ErrorIs(t, err, ErrNotSupported)
+	assert.Contains(t, err.Error(), "ncclCommInitRankConfig")
+	_, err = InitAll(r.ctx, r.devs, Config{Blocking: true})
+	require.ErrorIs(t, err, ErrNotSupported)
+	r.comms = make([]*Comm, 2)
+	for _, err := range make2(2, func(out chan error) {
+		for rank := range 2 {
+			go func() {
+				c, err := InitRank(r.ctx, r.devs[rank], id, rank, 2, Config{Blocking: true})
+				r.comms[rank] = c
+				out <- err
+			}()
+		}
+	}) {
+		require.NoError(t, err)
+	}
+	r.sumOnce()
+	require.ErrorIs(t, r.comms[0].Finalize(r.ctx), ErrNotSupported)
+	r.close()
 }
 
 // nccl#2347: a configuration copied past its size. Whatever release is loaded,

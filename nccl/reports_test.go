@@ -37,18 +37,15 @@ func (r *rig) migrate(goroutines, rounds int) {
 	var turn sync.Mutex // the ranks issue in one order
 	errs := make(chan error, goroutines)
 	for range goroutines {
+		g := NewGroup()
+		for i, c := range r.comms {
+			b := r.alloc(i, make([]byte, 64))
+			require.NoError(r.t, g.AllReduce(c, b.Span(), b.Span(), 16, Float32, Sum, r.streams[i]))
+		}
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			g := NewGroup()
 			defer g.Close()
-			for i, c := range r.comms {
-				b := r.alloc(i, make([]byte, 64))
-				if err := g.AllReduce(c, b.Span(), b.Span(), 16, Float32, Sum, r.streams[i]); err != nil {
-					errs <- err
-					return
-				}
-			}
 			for range rounds {
 				runtime.Gosched()
 				turn.Lock()
@@ -103,8 +100,12 @@ func TestContextIsEnteredInsideEachCall(t *testing.T) {
 	r := newRig(t, 2, Config{})
 	foreign := gpu.Count(fakegpu.ForeignStreamUses)
 	r.migrate(4, 20)
+	bufs := make([]cuda.Span, len(r.comms))
+	for i := range bufs {
+		bufs[i] = r.alloc(i, make([]byte, 64)).Span()
+	}
 	require.NoError(t, each(r.comms, func(c *Comm) error {
-		b := r.alloc(c.Rank(), make([]byte, 64)).Span()
+		b := bufs[c.Rank()]
 		for range 100 {
 			runtime.Gosched()
 			if err := c.AllReduce(r.ctx, b, b, 16, Float32, Sum, r.streams[c.Rank()]); err != nil {
@@ -192,6 +193,9 @@ func TestAbortAllAtOnceWithWorkUnderWay(t *testing.T) {
 	// A second communicator over the same devices, busy as well.
 	more, err := InitAll(r.ctx, r.devs, Config{})
 	require.NoError(t, err)
+	for _, comms := range [][]*Comm{r.comms, more} {
+		(&rig{t: t, ctx: r.ctx, devs: r.devs, streams: r.streams, comms: comms}).connect(1 << 18)
+	}
 	b := r.alloc(0, make([]byte, 1<<20))
 	s2, err := r.devs[0].CreateStream(cuda.StreamOptions{})
 	require.NoError(t, err)
@@ -208,6 +212,7 @@ func TestAbortAllAtOnceWithWorkUnderWay(t *testing.T) {
 // nccl#863: only some abort. Ours returns within its bound.
 func TestAbortOfOneRankReturns(t *testing.T) {
 	r := newRig(t, 2, Config{AbortTimeout: 10 * time.Second})
+	r.connect(16)
 	b := r.alloc(0, make([]byte, 64))
 	require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 16, Float32, Sum, r.streams[0]))
 	begin := time.Now()
@@ -430,6 +435,7 @@ func TestInterruptedInitIsAnError(t *testing.T) {
 func TestGroupIssuesAllRanksBeforeAllocation(t *testing.T) {
 	gpu := fakes(t)
 	r := newRig(t, 2, Config{})
+	needs(t, 2, 19, 1)
 	gpu.Set(fakegpu.AllocSync, 1)
 	g := NewGroup()
 	for i, c := range r.comms {

@@ -27,6 +27,7 @@ import (
 const (
 	gpuEnv     = "GOFABRIC_GPU"
 	releaseEnv = "GOFABRIC_TEST_NCCL"
+	hideEnv    = "GOFABRIC_TEST_NCCL_HIDE" // functions that it is not to have
 )
 
 // fakeGPUs is how many devices the fakes have.
@@ -57,7 +58,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv)}, run))
+	os.Exit(fakegpu.Main(fakegpu.Options{NCCL: os.Getenv(releaseEnv), HideNCCL: strings.Fields(os.Getenv(hideEnv))}, run))
 }
 
 func nothingOpen() error {
@@ -102,7 +103,8 @@ type rig struct {
 // newBench opens n devices with a stream each.
 func newBench(t testing.TB, n int) *rig {
 	t.Helper()
-	if !realGPU() {
+	// The process of another rank leaves the page to its parent.
+	if !realGPU() && os.Getenv(idEnv) == "" {
 		useFakes(t)
 		t.Cleanup(forgetIDs)
 	}
@@ -240,6 +242,20 @@ func (r *rig) wait() {
 	for i, c := range r.comms {
 		require.NoError(r.t, c.Wait(r.ctx, r.streams[i]))
 	}
+}
+
+// connect has the ranks reduce count floats once. NCCL connects at the first
+// operation of a kind, and until all have come that is not even in the stream.
+func (r *rig) connect(count int) {
+	r.t.Helper()
+	g := NewGroup()
+	for i, c := range r.comms {
+		b := r.alloc(i, make([]byte, 4*count))
+		require.NoError(r.t, g.AllReduce(c, b.Span(), b.Span(), count, Float32, Sum, r.streams[i]))
+	}
+	require.NoError(r.t, g.Run(r.ctx))
+	r.wait()
+	require.NoError(r.t, g.Close())
 }
 
 // elements encodes count elements of dt.

@@ -12,11 +12,9 @@ import (
 // gives the processor away, so that a small operation costs one crossing; then
 // from here, ever less often.
 const (
-	spinsInC     = 400
-	shortestNap  = 20 * time.Microsecond
-	longestNap   = 2 * time.Millisecond
-	callNotMade  = "the CUDA context of the device could not be made current (CUDA result %d)"
-	missingInLib = "the library lacks the function"
+	spinsInC    = 400
+	shortestNap = 20 * time.Microsecond
+	longestNap  = 2 * time.Millisecond
 )
 
 // settle waits until NCCL is done with a batch. Whoever calls it holds the turns
@@ -81,13 +79,13 @@ func (l *library) outcome(b *cnccl.Batch) error {
 func (l *library) codeError(code int, b *cnccl.Batch) error {
 	switch code {
 	case cnccl.NotCalled:
-		return fmt.Errorf(callNotMade, b.ContextCode())
+		return fmt.Errorf("the CUDA context of the device could not be made current (CUDA result %d)", b.ContextCode())
 	case cnccl.Missing:
 		if i := b.MissingFunction(); i >= 0 {
 			f := cnccl.Functions()[i]
 			return l.unsupported(f.Name, Version(f.Since))
 		}
-		return fmt.Errorf("%s: %w", missingInLib, ErrNotSupported)
+		return fmt.Errorf("the library lacks the function: %w", ErrNotSupported)
 	}
 	return l.failure(code, b.Last())
 }
@@ -116,8 +114,9 @@ func (c *Comm) judge(b *cnccl.Batch) error {
 }
 
 // control runs one operation that is not a transfer, with the turn taken, and
-// waits for it. Slots of an operation that is given up are kept until the abort,
-// since NCCL may still write there.
+// waits for it, and for the communicators that appear in slots. If the operation
+// is given up, the caller keeps its slots until the abort, since NCCL may still
+// write there.
 func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) error {
 	if err := c.lib.need(int(op.Function)); err != nil {
 		return err
@@ -132,7 +131,6 @@ func (c *Comm) control(ctx context.Context, op cnccl.Op, slots ...cnccl.Slot) er
 	}
 	b.Run(cnccl.Alone, spinsInC)
 	if err := settle(ctx, c.self, b); err != nil {
-		c.orphans = append(c.orphans, slots...)
 		return err
 	}
 	return c.judge(b)

@@ -3,6 +3,8 @@ package nccl
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gofabric/gofabric/cuda"
@@ -31,7 +33,38 @@ type Window struct {
 	obj    life.Object
 	comm   *Comm
 	span   cuda.Span
+	flags  WindowFlags
 	handle atomic.Uint64 // NCCL's; 0 once closed
+}
+
+// windowList are the open windows of a communicator.
+type windowList struct {
+	sync.RWMutex
+	list []*Window
+}
+
+func (l *windowList) add(w *Window) {
+	l.Lock()
+	defer l.Unlock()
+	l.list = append(l.list, w)
+}
+
+func (l *windowList) remove(w *Window) {
+	l.Lock()
+	defer l.Unlock()
+	l.list = slices.DeleteFunc(l.list, func(other *Window) bool { return other == w })
+}
+
+// symmetric reports whether n bytes from addr lie in a symmetric window.
+func (l *windowList) symmetric(addr, n uint64) bool {
+	l.RLock()
+	defer l.RUnlock()
+	for _, w := range l.list {
+		if w.flags&WindowSymmetric != 0 && addr >= w.span.Addr && n <= w.span.Len && addr-w.span.Addr <= w.span.Len-n {
+			return true
+		}
+	}
+	return false
 }
 
 // RegisterWindow registers memory of every rank as one window: all must call it,
@@ -40,7 +73,7 @@ type Window struct {
 //
 // Implements: ncclCommWindowRegister.
 func (c *Comm) RegisterWindow(ctx context.Context, span cuda.Span, flags WindowFlags) (*Window, error) {
-	w := &Window{comm: c, span: span}
+	w := &Window{comm: c, span: span, flags: flags}
 	err := c.locked(ctx, "RegisterWindow", func() error {
 		if err := c.checkWindow(span, flags); err != nil {
 			return err
@@ -56,6 +89,7 @@ func (c *Comm) RegisterWindow(ctx context.Context, span cuda.Span, flags WindowF
 		if w.handle.Load() == 0 {
 			return fmt.Errorf("%w: NCCL gives no window: the GPUs of the communicator have no symmetric memory", ErrNotSupported)
 		}
+		c.windows.add(w)
 		return c.adoptChild(&w.obj, w, fmt.Sprintf("window of %d bytes", span.Len))
 	})
 	if err != nil {
@@ -88,7 +122,10 @@ func (c *Comm) checkWindow(span cuda.Span, flags WindowFlags) error {
 func (w *Window) Close() error {
 	return w.comm.closeChild(&w.obj, "Window.Close", func() cnccl.Op {
 		return cnccl.Op{Function: cnccl.FnCommWindowDeregister, Handle: w.handle.Load()}
-	}, func() { w.handle.Store(0) })
+	}, func() {
+		w.handle.Store(0)
+		w.comm.windows.remove(w)
+	})
 }
 
 // CloseAll closes the graphs that captured the communicator's work, and the

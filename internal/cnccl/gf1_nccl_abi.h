@@ -22,6 +22,7 @@
 
 enum {
 	GF1_NCCL_SUCCESS = 0,
+	GF1_NCCL_CUDA_ERROR = 1,
 	GF1_NCCL_IN_PROGRESS = 7,
 };
 

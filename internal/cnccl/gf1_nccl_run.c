@@ -276,7 +276,8 @@ static void poll_members(struct gf1_nccl_batch *batch, struct gf1_thread *thread
 		return;
 	batch->entered = enter(thread, batch->members[0].context);
 	if (batch->entered != 0) {
-		batch->code = GF1_NCCL_NOT_CALLED;
+		/* NCCL is at work, and nobody can ask it any more. */
+		batch->code = GF1_NCCL_CUDA_ERROR;
 		return;
 	}
 	for (int i = 0; i < batch->spins || i == 0; i++) {

@@ -24,7 +24,7 @@ func TestSelf(t *testing.T) {
 		{"thread", []string{"-fsanitize=thread"}},
 		{"address", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}},
 	} {
-		for _, program := range []string{"cuda", "nccl"} {
+		for _, program := range []string{"cuda", "nccl", "misuse"} {
 			t.Run(program+" "+variant.name, func(t *testing.T) {
 				libraries, err := Build("", Options{Flags: variant.flags})
 				require.NoError(t, err)

@@ -16,20 +16,24 @@ const ControlEnv = "GF1_FAKE_CONTROL"
 
 // The layout of testdata/control.h, which asserts the same numbers.
 const (
-	controlSize  = 16384
+	controlSize  = 32768
 	controlMagic = 0x314b4146534b4641
 
 	atArmed    = 8
 	atKnobs    = 64
-	atCounters = 576
-	atFaults   = 1600
+	atFaults   = 576
 	faultSize  = 96
 	faults     = 16
 	faultName  = 64
-	atReports  = 3136
-	atReport   = 3200
+	atReports  = 2112
+	atReport   = 2176
 	reportSize = 256
 	reports    = 40
+
+	atProcesses = 12416
+	processSize = 1088
+	processes   = 16
+	inProcess   = 64 // offset of the counters
 )
 
 // Knob is something that a test changes about the fakes while they run. Zero is
@@ -73,7 +77,7 @@ const (
 type Counter int
 
 // The first counters are of what is alive: they go back to where they were when
-// everything has been released. What a process left that was killed stays counted.
+// everything has been released. What a process held goes with it when it ends.
 const (
 	LiveStreams Counter = iota
 	LiveEvents
@@ -122,9 +126,25 @@ func (c *Control) Set(k Knob, value uint64) { atomic.StoreUint64(c.word(atKnobs+
 // Get reads a knob.
 func (c *Control) Get(k Knob) uint64 { return atomic.LoadUint64(c.word(atKnobs + 8*int(k))) }
 
-// Count reads a counter.
+// Count adds a counter up over the processes that share the page. Those that
+// count what is alive leave out processes that have ended; a child counts until
+// it has been waited for.
 func (c *Control) Count(n Counter) int64 {
-	return int64(atomic.LoadUint64(c.word(atCounters + 8*int(n))))
+	var sum int64
+	for i := range processes {
+		at := atProcesses + i*processSize
+		if n.onlyGrows() || alive(int(atomic.LoadUint64(c.word(at)))) {
+			sum += int64(atomic.LoadUint64(c.word(at + inProcess + 8*int(n))))
+		}
+	}
+	return sum
+}
+
+// onlyGrows reports whether the counter is of what has happened, not of what is
+// alive.
+func (n Counter) onlyGrows() bool {
+	return n == ForeignStreamUses || n == CollectivesDone || n == GroupsEnded ||
+		n >= ContextsCreated(0) && n < ContextsLive(0)
 }
 
 // WaitCount waits until the counter is at least value, looking every

@@ -24,7 +24,7 @@ SAME_SIZE(int, ncclRedOp_t);
 SAME_SIZE(gf1_comm, ncclComm_t);
 
 SAME_VALUE(GF1_NCCL_SUCCESS, ncclSuccess);
-SAME_VALUE(1, ncclUnhandledCudaError);
+SAME_VALUE(GF1_NCCL_CUDA_ERROR, ncclUnhandledCudaError);
 SAME_VALUE(2, ncclSystemError);
 SAME_VALUE(3, ncclInternalError);
 SAME_VALUE(4, ncclInvalidArgument);

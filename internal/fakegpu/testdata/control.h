@@ -13,6 +13,7 @@
 #define GF1_KNOBS 64
 #define GF1_COUNTERS 128
 #define GF1_FAULTS 16
+#define GF1_PROCESSES 16
 #define GF1_REPORTS 40
 #define GF1_REPORT_TEXT 248
 
@@ -72,19 +73,28 @@ struct gf1_report {
 	char text[GF1_REPORT_TEXT];
 };
 
+// Each process counts for itself, since what is alive goes with it when it dies.
+struct gf1_process {
+	_Atomic int64_t pid; // 0: unused
+	uint64_t unused[7];
+	_Atomic int64_t counters[GF1_COUNTERS];
+};
+
 struct gf1_control {
 	uint64_t magic;
 	_Atomic uint64_t armed; // entries of faults in use
 	uint64_t unused[6];
 	_Atomic uint64_t knobs[GF1_KNOBS];
-	_Atomic int64_t counters[GF1_COUNTERS];
 	struct gf1_fault faults[GF1_FAULTS];
 	_Atomic uint64_t reports;
 	uint64_t unused2[7];
 	struct gf1_report report[GF1_REPORTS];
+	struct gf1_process process[GF1_PROCESSES];
 };
 
 struct gf1_control *gf1_fake_control(void);
+_Atomic int64_t *gf1_fake_counters(void); // this process's
+int64_t gf1_fake_count(int counter);      // of all processes that live
 
 // gf1_fake_report notes a broken rule that the real library punishes.
 void gf1_fake_report(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -97,7 +107,7 @@ static inline uint64_t gf1_knob(enum gf1_knob k) {
 }
 
 static inline void gf1_count(int counter, int64_t by) {
-	atomic_fetch_add(&gf1_fake_control()->counters[counter], by);
+	atomic_fetch_add(&gf1_fake_counters()[counter], by);
 }
 
 #endif

@@ -1,7 +1,9 @@
 #include "../control.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,19 +13,47 @@
 #include <unistd.h>
 
 _Static_assert(offsetof(struct gf1_control, knobs) == 64, "layout shared with control.go");
-_Static_assert(offsetof(struct gf1_control, counters) == 576, "layout shared with control.go");
-_Static_assert(offsetof(struct gf1_control, faults) == 1600, "layout shared with control.go");
+_Static_assert(offsetof(struct gf1_control, faults) == 576, "layout shared with control.go");
 _Static_assert(sizeof(struct gf1_fault) == 96, "layout shared with control.go");
-_Static_assert(offsetof(struct gf1_control, reports) == 3136, "layout shared with control.go");
-_Static_assert(offsetof(struct gf1_control, report) == 3200, "layout shared with control.go");
+_Static_assert(offsetof(struct gf1_control, reports) == 2112, "layout shared with control.go");
+_Static_assert(offsetof(struct gf1_control, report) == 2176, "layout shared with control.go");
 _Static_assert(sizeof(struct gf1_report) == 256, "layout shared with control.go");
-_Static_assert(sizeof(struct gf1_control) <= 16384, "size of the file that control.go makes");
+_Static_assert(offsetof(struct gf1_control, process) == 12416, "layout shared with control.go");
+_Static_assert(sizeof(struct gf1_process) == 1088, "layout shared with control.go");
+_Static_assert(sizeof(struct gf1_control) <= 32768, "size of the file that control.go makes");
 
 static struct gf1_control private_page;
 static struct gf1_control *page;
+static struct gf1_process *mine;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void map_page(void) {
+static bool lives(int64_t pid) { return pid != 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH); }
+
+// The counters that only grow; the others are of what is alive.
+static bool cumulative(int counter) {
+	return counter == GF1_COLLECTIVES_DONE || counter == GF1_GROUPS_ENDED || counter == GF1_FOREIGN_STREAM_USES ||
+		   (counter >= GF1_CONTEXTS_CREATED && counter < GF1_CONTEXTS_LIVE);
+}
+
+// claim takes an unused entry, or that of a process that has died.
+static void claim(void) {
+	for (int i = 0; i < GF1_PROCESSES; i++) {
+		struct gf1_process *p = &page->process[i];
+		int64_t before = atomic_load(&p->pid);
+		if (lives(before) || !atomic_compare_exchange_strong(&p->pid, &before, getpid()))
+			continue;
+		for (int c = 0; c < GF1_COUNTERS; c++) {
+			if (!cumulative(c))
+				atomic_store(&p->counters[c], 0);
+		}
+		mine = p;
+		return;
+	}
+	fprintf(stderr, "fake GPU: more than %d processes share a control page\n", GF1_PROCESSES);
+	abort();
+}
+
+static void map_file(void) {
 	const char *path = getenv("GF1_FAKE_CONTROL");
 	page = &private_page;
 	if (path == NULL || *path == 0)
@@ -42,9 +72,30 @@ static void map_page(void) {
 	page = p;
 }
 
+static void map_page(void) {
+	map_file();
+	claim();
+}
+
 struct gf1_control *gf1_fake_control(void) {
 	pthread_once(&once, map_page);
 	return page;
+}
+
+_Atomic int64_t *gf1_fake_counters(void) {
+	pthread_once(&once, map_page);
+	return mine->counters;
+}
+
+int64_t gf1_fake_count(int counter) {
+	int64_t sum = 0;
+	gf1_fake_control();
+	for (int i = 0; i < GF1_PROCESSES; i++) {
+		struct gf1_process *p = &page->process[i];
+		if (cumulative(counter) || lives(atomic_load(&p->pid)))
+			sum += atomic_load(&p->counters[counter]);
+	}
+	return sum;
 }
 
 void gf1_fake_report(const char *format, ...) {

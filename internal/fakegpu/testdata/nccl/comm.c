@@ -181,6 +181,13 @@ static void wait_for_graphs(ncclComm_t comm) {
 		gf1_pause();
 }
 
+// wait_for_callers lets calls that should not be there leave first, so that what
+// was reported is seen and not a crash.
+static void wait_for_callers(ncclComm_t comm) {
+	for (int i = 0; i < 5000 && (atomic_load(&comm->inside) & ~0x8000u) != 1; i++)
+		gf1_pause();
+}
+
 static ncclResult_t run_destroy(struct job *job) {
 	ncclComm_t comm = job->comm;
 	ncclResult_t r = ncclSuccess;
@@ -194,6 +201,7 @@ static ncclResult_t run_destroy(struct job *job) {
 		atomic_store(&comm->world->member[comm->rank].state, GONE);
 		gf1_changed_world(comm->world);
 	}
+	wait_for_callers(comm);
 	gf1_free_comm(comm);
 	return r;
 }
@@ -251,6 +259,7 @@ static ncclResult_t run_abort(struct job *job) {
 		gf1_changed_world(comm->world);
 	}
 	gf1_count(GF1_ABORTS_WAITING, -1);
+	wait_for_callers(comm);
 	gf1_free_comm(comm);
 	return ncclSuccess;
 }

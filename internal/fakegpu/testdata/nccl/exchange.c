@@ -9,18 +9,19 @@ static const char *name(enum kind kind) {
 	return names[kind];
 }
 
-// agree publishes what this rank is about to do and checks that all do the same.
-// NCCL does not look: it hangs or mixes up data.
-static ncclResult_t agree(ncclComm_t comm, const struct op *op) {
+// publish says what this rank is about to do; agreed checks, after a barrier, that
+// all do the same. NCCL does not look: it hangs or mixes up data.
+static void publish(ncclComm_t comm, const struct op *op) {
 	struct member *mine = &comm->world->member[comm->rank];
 	mine->agreed.kind = op->kind;
 	mine->agreed.type = op->type;
 	mine->agreed.op = op->op >= ncclNumOps ? ncclNumOps : op->op;
 	mine->agreed.root = op->peer;
 	mine->agreed.count = op->count;
-	ncclResult_t r = gf1_barrier(comm, STREAM_PLANE);
-	if (r != ncclSuccess)
-		return r;
+}
+
+static bool agreed(ncclComm_t comm, const struct op *op) {
+	struct member *mine = &comm->world->member[comm->rank];
 	for (int i = 0; i < comm->nranks; i++) {
 		struct member *m = &comm->world->member[i];
 		if (memcmp(&m->agreed, &mine->agreed, sizeof m->agreed) == 0)
@@ -28,10 +29,9 @@ static ncclResult_t agree(ncclComm_t comm, const struct op *op) {
 		gf1_fake_report("ranks differ: rank %d %s count %llu type %d op %d root %d, rank %d operation %d count %llu type %d op %d root %d",
 			comm->rank, name(op->kind), (unsigned long long)op->count, op->type, mine->agreed.op, op->peer, i, m->agreed.kind,
 			(unsigned long long)m->agreed.count, m->agreed.type, m->agreed.op, m->agreed.root);
-		r = gf1_fail(ncclInvalidUsage, "the ranks disagree about a collective");
+		return false;
 	}
-	ncclResult_t barrier = gf1_barrier(comm, STREAM_PLANE); // before the next one is published
-	return r != ncclSuccess ? r : barrier;
+	return true;
 }
 
 static double scalar_of(ncclComm_t comm, const struct op *op) {
@@ -92,32 +92,31 @@ static void take(ncclComm_t comm, const struct op *op, char *out, size_t at, siz
 ncclResult_t gf1_run_exchange(ncclComm_t comm, const struct op *op) {
 	size_t width = gf1_type_size(op->type);
 	struct shape s = shape_of(comm, op);
-	ncclResult_t r = agree(comm, op);
-	if (r != ncclSuccess || op->count == 0)
-		return r;
 	const char *in = s.gives ? gf1_reach(comm, op->send, s.in * width, name(op->kind)) : NULL;
 	char *out = s.takes ? gf1_reach(comm, op->recv, s.out * width, name(op->kind)) : NULL;
 	double scalar = op->premultiply ? scalar_of(comm, op) : 1;
-	if ((s.gives && in == NULL) || (s.takes && out == NULL))
-		r = gf1_fail(ncclUnhandledCudaError, "an illegal memory access was encountered");
-	size_t piece = SLOT_SIZE / width;
-	for (size_t at = 0; at < s.in; at += piece) {
+	// A rank with a bad address stays away, as its kernel would.
+	if (op->count > 0 && ((s.gives && in == NULL) || (s.takes && out == NULL)))
+		return gf1_fail(ncclUnhandledCudaError, "an illegal memory access was encountered");
+	publish(comm, op);
+	size_t piece = SLOT_SIZE / width, at = 0;
+	do {
 		size_t n = s.in - at < piece ? s.in - at : piece;
-		if (r == ncclSuccess && s.gives) {
-			if (op->premultiply)
-				gf1_multiply(op->type, comm->world->slots[comm->rank], in + at * width, n, scalar);
-			else
-				memcpy(comm->world->slots[comm->rank], in + at * width, n * width);
-		}
-		// A rank with a bad address stays away, as its kernel would.
-		ncclResult_t barrier = r == ncclSuccess ? gf1_barrier(comm, STREAM_PLANE) : r;
-		if (barrier != ncclSuccess)
-			return barrier;
-		if (s.takes)
+		if (s.gives && op->premultiply)
+			gf1_multiply(op->type, comm->world->slots[comm->rank], in + at * width, n, scalar);
+		else if (s.gives && n > 0)
+			memcpy(comm->world->slots[comm->rank], in + at * width, n * width);
+		ncclResult_t r = gf1_barrier(comm, STREAM_PLANE);
+		if (r != ncclSuccess)
+			return r;
+		if (at == 0 && !agreed(comm, op))
+			return gf1_fail(ncclInvalidUsage, "the ranks disagree about a collective");
+		if (s.takes && n > 0)
 			take(comm, op, out, at, n);
-		barrier = gf1_barrier(comm, STREAM_PLANE);
-		if (barrier != ncclSuccess)
-			return barrier;
-	}
-	return r;
+		r = gf1_barrier(comm, STREAM_PLANE);
+		if (r != ncclSuccess)
+			return r;
+		at += n;
+	} while (at < s.in);
+	return ncclSuccess;
 }

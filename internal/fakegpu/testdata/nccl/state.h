@@ -89,6 +89,7 @@ struct world {
 	uint64_t magic, token;
 	pthread_mutex_t lock;
 	_Atomic uint32_t tick; // a futex: changes whenever something does
+	_Atomic uint32_t waiters;
 	_Atomic int nranks, joined;
 	struct member member[MAX_RANKS];
 	struct box box[MAX_RANKS][MAX_RANKS];                 // from, to

@@ -79,7 +79,18 @@ void gf1_unlock_world(struct world *w) { pthread_mutex_unlock(&w->lock); }
 // A futex, since a condition variable does not outlive a waiter that is killed.
 void gf1_changed_world(struct world *w) {
 	atomic_fetch_add(&w->tick, 1);
-	syscall(SYS_futex, &w->tick, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (atomic_load(&w->waiters) != 0)
+		syscall(SYS_futex, &w->tick, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+// sleep_until_changed answers whether nothing happened. A waiter that is killed
+// only leaves needless wakes behind.
+static bool sleep_until_changed(struct world *w, uint32_t tick) {
+	struct timespec t = {0, 10000000};
+	atomic_fetch_add(&w->waiters, 1);
+	bool quiet = syscall(SYS_futex, &w->tick, FUTEX_WAIT, tick, &t, NULL, 0) != 0 && errno == ETIMEDOUT;
+	atomic_fetch_sub(&w->waiters, 1);
+	return quiet;
 }
 
 bool gf1_dead(ncclComm_t comm, int rank) {
@@ -119,10 +130,9 @@ static bool aborted(ncclComm_t comm) {
 }
 
 ncclResult_t gf1_wait(ncclComm_t comm, uint32_t tick, bool on_stream) {
-	struct timespec t = {0, 10000000};
 	if (aborted(comm))
 		return gf1_fail(ncclInternalError, "aborted");
-	bool quiet = syscall(SYS_futex, &comm->world->tick, FUTEX_WAIT, tick, &t, NULL, 0) != 0 && errno == ETIMEDOUT;
+	bool quiet = sleep_until_changed(comm->world, tick);
 	if (aborted(comm))
 		return gf1_fail(ncclInternalError, "aborted");
 	if (quiet && peer_died(comm)) {
@@ -186,7 +196,7 @@ ncclResult_t gf1_subset_barrier(ncclComm_t comm, uint64_t mask) {
 				return gf1_fail(ncclRemoteError, "a rank that is to stay has died");
 			if (atomic_load(&w->member[comm->rank].aborting))
 				return gf1_fail(ncclInternalError, "aborted");
-			syscall(SYS_futex, &w->tick, FUTEX_WAIT, tick, &(struct timespec){0, 10000000}, NULL, 0);
+			sleep_until_changed(w, tick);
 		}
 	}
 	return ncclSuccess;

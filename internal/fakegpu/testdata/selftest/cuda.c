@@ -11,7 +11,7 @@
 
 static struct gf1_control *page;
 
-static int64_t counter(int i) { return atomic_load(&page->counters[i]); }
+static int64_t counter(int i) { return gf1_fake_count(i); }
 
 static void contexts(CUcontext *out) {
 	CUcontext context, other, current;

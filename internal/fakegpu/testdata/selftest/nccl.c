@@ -334,7 +334,7 @@ static int leaves(int in) {
 	return 0;
 }
 
-static int64_t counter(int i) { return atomic_load(&page->counters[i]); }
+static int64_t counter(int i) { return gf1_fake_count(i); }
 
 int main(void) {
 	int pipes[2], more[2], status;
