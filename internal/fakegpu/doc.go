@@ -28,13 +28,22 @@
 // The fakes show no performance. All processes must be on one machine, in one
 // PID namespace and of one user. Of the driver: one kernel of the table in
 // testdata/cuda/kernels.c runs for each entry that a PTX text names; graphs come
-// from capture only and have no child graphs, memory nodes or updates; managed
+// from capture only and have no memory nodes or updates; managed
 // memory is plain host memory; a dma-buf is the memfd that holds the
 // allocation, so an exported range must begin in the first page of its
 // allocation; peer access is recorded and not required; memory that is freed
 // while another device uses it is not noticed. Of NCCL: 32 ranks at most; no
 // topology, no transports, no tuning, so configuration is checked and kept but
-// changes nothing; windows and registrations are bookkeeping, except for the
-// one-sided operations, which work; ncclDevCommCreate and the other device-side
-// functions are absent.
+// changes nothing; NCCL_COMM_ID and the other NCCL_ variables are not read,
+// save NCCL_MULTI_RANK_GPU_ENABLE; communicators share no resources with their
+// parents; windows and registrations are bookkeeping, except for the one-sided
+// operations, which work; ncclDevCommCreate and the other device-side functions
+// are absent. A process must not fork without exec once it has called a fake.
+//
+// Where the originals are undefined, the fakes choose what is easiest to see:
+// ranks that disagree about a collective get ncclInvalidUsage as asynchronous
+// error and a report, a call beside another one in a communicator is carried out
+// and reported, finalisation waits for the ranks of other processes but not for
+// those of its own, and an abort waits for the ranks of its own process that are
+// inside a collective and are not being aborted.
 package fakegpu

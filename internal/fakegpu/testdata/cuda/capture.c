@@ -13,8 +13,7 @@ CUresult gf1_invalidate(CUstream stream, CUresult why) {
 
 // gf1_unsafe_call follows cudaThreadExchangeStreamCaptureMode: what a thread
 // must not call depends on its own mode and on the captures under way.
-CUresult gf1_unsafe_call(const char *name) {
-	(void)name;
+CUresult gf1_unsafe_call(void) {
 	CUresult r = CUDA_SUCCESS;
 	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return r;

@@ -55,7 +55,7 @@ static CUresult copy(CUcontext context, CUstream handle, CUdeviceptr to, CUdevic
 		return CUDA_ERROR_INVALID_VALUE;
 	}
 	if (wait)
-		r = gf1_unsafe_call("cuMemcpy");
+		r = gf1_unsafe_call();
 	if (r == CUDA_SUCCESS && wait)
 		r = gf1_stream_check(s);
 	if (r != CUDA_SUCCESS) {

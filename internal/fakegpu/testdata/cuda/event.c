@@ -214,6 +214,8 @@ CUresult cuEventQuery(CUevent event) {
 	pthread_mutex_lock(&gf1_lock);
 	r = captured(event);
 	if (r == CUDA_SUCCESS)
+		r = gf1_unsafe_call();
+	if (r == CUDA_SUCCESS)
 		r = event->context->sticky;
 	if (r == CUDA_SUCCESS && !finished(event))
 		r = CUDA_ERROR_NOT_READY;
@@ -233,6 +235,8 @@ CUresult cuEventSynchronize(CUevent event) {
 		return r;
 	pthread_mutex_lock(&gf1_lock);
 	r = captured(event);
+	if (r == CUDA_SUCCESS)
+		r = gf1_unsafe_call();
 	u64 until = event->recorded;
 	while (r == CUDA_SUCCESS && event->shared == NULL && event->done < until)
 		pthread_cond_wait(&gf1_changed, &gf1_lock);

@@ -1,11 +1,11 @@
-// The kernels that the fake can run. Each does what the kernel of its name in
-// ../kernels.ptx does: one thread an element, threads past the count do nothing;
-// those of series do what internal/nccltest/kernels has, from whose source they
-// are made. A new one is a function and a line in the table.
+// The kernels that the fake can run, by name. Each does what a kernel would:
+// one thread an element, threads past the count do nothing.
+// A new one is a function and a line in the table.
 #include "state.h"
 
 #include <string.h>
 
+// The source of internal/nccltest/kernels, as C.
 #define GF1_FN static inline
 #include "series.cuh"
 

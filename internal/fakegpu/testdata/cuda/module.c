@@ -145,7 +145,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int co
 		}
 	}
 	pthread_mutex_lock(&gf1_lock);
-	CUresult r = gf1_unsafe_call(__func__);
+	CUresult r = gf1_unsafe_call();
 	pthread_mutex_unlock(&gf1_lock);
 	if (r != CUDA_SUCCESS)
 		return r;

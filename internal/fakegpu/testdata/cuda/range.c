@@ -121,7 +121,7 @@ static struct range *allocate(enum range_kind kind, size_t head, size_t size, bo
 static CUresult before_allocation(const char *name) {
 	u64 knob = gf1_knob(GF1_KNOB_ALLOC_SYNC);
 	pthread_mutex_lock(&gf1_lock);
-	CUresult r = gf1_unsafe_call(name);
+	CUresult r = gf1_unsafe_call();
 	if (r == CUDA_SUCCESS && knob == 2 && !gf1_idle())
 		gf1_fake_report("%s while work is under way on a GPU of this process", name);
 	if (r == CUDA_SUCCESS && knob == 1)

@@ -164,7 +164,7 @@ bool gf1_device_ok(CUdevice device);
 CUresult gf1_wait_context(CUcontext context); // lock held
 void gf1_wait_all(void);                      // lock held
 bool gf1_idle(void);                          // lock held
-CUresult gf1_unsafe_call(const char *name);   // refused while a capture forbids it; lock held
+CUresult gf1_unsafe_call(void);   // refused while a capture forbids it; lock held
 u64 gf1_next_id(void);
 
 // Streams.

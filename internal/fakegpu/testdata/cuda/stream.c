@@ -204,8 +204,9 @@ void gf1_close_streams(CUcontext context) {
 CUresult gf1_stream_check(CUstream s) {
 	if (s->capture != NULL)
 		return gf1_invalidate(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-	if (!s->legacy)
-		return CUDA_SUCCESS;
+	CUresult r = gf1_unsafe_call();
+	if (r != CUDA_SUCCESS || !s->legacy)
+		return r;
 	for (CUstream other = s->context->streams; other != NULL; other = other->next) {
 		if (other->capture != NULL && !(other->flags & CU_STREAM_NON_BLOCKING))
 			return gf1_invalidate(other, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);

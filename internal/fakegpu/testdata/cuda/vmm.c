@@ -175,7 +175,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, const CU
 	if (handle == NULL || size == 0 || size % GRANULARITY != 0 || flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&gf1_lock);
-	r = gf1_unsafe_call(__func__);
+	r = gf1_unsafe_call();
 	if (r == CUDA_SUCCESS && !gf1_charge(prop->location.id, (int64_t)size))
 		r = CUDA_ERROR_OUT_OF_MEMORY;
 	if (r == CUDA_SUCCESS) {

@@ -121,19 +121,21 @@ static void sticky(void) {
 	OK(cuCtxDestroy_v2(c));
 }
 
-static void increment(void *data) { ++*(int *)data; }
+static void increment(void *data) { atomic_fetch_add((_Atomic int *)data, 1); }
 
 static void capture(void) {
 	CUstream s, side;
-	CUevent fork, join;
+	CUevent fork, join, fresh;
 	CUgraph g;
 	CUgraphExec x;
 	CUdeviceptr p;
-	int status, runs = 0;
+	int status;
+	_Atomic int runs = 0;
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
 	OK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
 	OK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&fresh, CU_EVENT_DISABLE_TIMING));
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	OK(cuStreamIsCapturing(s, &status));
 	IS(CU_STREAM_CAPTURE_STATUS_ACTIVE, status);
@@ -152,6 +154,17 @@ static void capture(void) {
 	OK(cuStreamSynchronize(s));
 	OK(cuStreamSynchronize(side));
 	IS(4, runs);
+	// A launch that is captured becomes a part of the graph, and outlives the exec.
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuGraphLaunch(x, s));
+	OK(cuLaunchHostFunc(s, increment, &runs));
+	OK(cuStreamEndCapture(s, &g));
+	OK(cuGraphExecDestroy(x));
+	OK(cuGraphInstantiateWithFlags(&x, g, 0));
+	OK(cuGraphDestroy(g));
+	OK(cuGraphLaunch(x, s));
+	OK(cuStreamSynchronize(s));
+	IS(7, runs);
 	OK(cuGraphExecDestroy(x));
 	// What a capture forbids ends it.
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
@@ -163,6 +176,14 @@ static void capture(void) {
 	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuLaunchHostFunc(s, increment, &runs));
 	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
 	OK(cuMemFree_v2(p));
+	// A query of anything on any thread ends a global capture.
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	IS(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, cuEventQuery(fresh));
+	IS(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, cuStreamEndCapture(s, &g));
+	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuStreamQuery(side));
+	OK(cuStreamEndCapture(s, &g));
+	OK(cuGraphDestroy(g));
 	// Work that is not joined.
 	OK(cuStreamBeginCapture_v2(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
 	OK(cuEventRecord(fork, s));
@@ -171,6 +192,7 @@ static void capture(void) {
 	IS(CUDA_ERROR_STREAM_CAPTURE_UNJOINED, cuStreamEndCapture(s, &g));
 	OK(cuEventDestroy_v2(fork));
 	OK(cuEventDestroy_v2(join));
+	OK(cuEventDestroy_v2(fresh));
 	OK(cuStreamDestroy_v2(s));
 	OK(cuStreamDestroy_v2(side));
 }

@@ -233,6 +233,24 @@ static void memory_and_operators(void) {
 	OK(ncclCommAbort(comm));
 }
 
+static void allocation_beside_work(void) {
+	ncclComm_t comm = alone(1);
+	CUdeviceptr p;
+	knob(GF1_KNOB_COLLECTIVE_HOLD, 1);
+	OK(reduce(comm, NULL));
+	until(GF1_COLLECTIVES_WAITING, 1);
+	OK(cuMemAlloc_v2(&p, 16));
+	quiet();
+	knob(GF1_KNOB_ALLOC_SYNC, 2);
+	OK(cuMemAlloc_v2(&p, 16));
+	REPORTED("cuMemAlloc_v2 while work is under way");
+	knob(GF1_KNOB_ALLOC_SYNC, 0);
+	OK(ncclCommAbort(comm)); // ends what is held
+	knob(GF1_KNOB_COLLECTIVE_HOLD, 0);
+	OK(cuCtxSynchronize());
+	quiet();
+}
+
 static void faults(void) {
 	ncclComm_t comm = alone(1);
 	struct gf1_fault *f = &page->faults[0];
@@ -261,6 +279,7 @@ int main(void) {
 	contexts_and_streams();
 	live_graph();
 	ids_and_configurations();
+	allocation_beside_work();
 	faults();
 	memory_and_operators();
 	puts("ok");
