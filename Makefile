@@ -34,10 +34,10 @@ demo:
 	@$(SETUP) cc lab -- env CGO_ENABLED=0 go run ./internal/demo
 
 test:
-	@$(SETUP) cc headers lab -- .ci/test quick
+	@$(SETUP) cc headers lab launchers -- .ci/test quick
 
 test-all:
-	@$(SETUP) cc headers lab arm64 -- .ci/test all
+	@$(SETUP) cc headers lab launchers arm64 -- .ci/test all
 
 conformance:
 	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"

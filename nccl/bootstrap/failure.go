@@ -75,14 +75,14 @@ func decodeFailure(body []byte) (f failure, err error) {
 // err is the failure as this rank sees it, in an operation that its context ended
 // or another rank's failure did.
 func (f failure) err(ctx context.Context, w World, op operation, peers []Peer) error {
-	if f.op.sequence == 0 {
-		f.op = op // it came between operations
+	if f.op.sequence > 0 {
+		op = f.op // otherwise it came between operations
 	}
 	switch f.code {
 	case failOrder:
 		return &OrderError{
-			Sequence: f.op.sequence,
-			First:    Call{Rank: f.first, Op: f.op.kind.String(), Root: f.op.root},
+			Sequence: op.sequence,
+			First:    Call{Rank: f.first, Op: op.kind.String(), Root: op.root},
 			Second:   Call{Rank: f.by, Op: f.otherKind.String(), Root: f.other},
 		}
 	case failSize:
@@ -90,10 +90,10 @@ func (f failure) err(ctx context.Context, w World, op operation, peers []Peer) e
 			Detail: fmt.Sprintf("it has %d ranks, this process has %d", f.other, w.Size)}
 	case failTooLarge:
 		return fmt.Errorf("bootstrap: %s (operation %d): what the ranks gave together is %w: %d bytes is the most",
-			f.op.kind, f.op.sequence, ErrTooLarge, maxGather)
+			op.kind, op.sequence, ErrTooLarge, maxGather)
 	}
 	e := &RankError{
-		Op: f.op.kind.String(), Sequence: f.op.sequence, By: f.by,
+		Op: op.kind.String(), Sequence: op.sequence, By: f.by,
 		Missing: f.missing, Died: f.died, Left: f.left, Peers: peers,
 	}
 	switch {

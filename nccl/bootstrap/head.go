@@ -189,7 +189,11 @@ func (h *head) admit(conn net.Conn) *member {
 	}
 	m := &member{hello: who, conn: conn, out: make(chan []byte, 8)}
 	if r, ok := h.join(m, proof(h.key, headProof, body, challenge[:])); !ok {
-		return refuse(r)
+		_ = refuse(r)
+		if r.reason == refuseSize {
+			h.mismatch(who) // after its refusal: this may end rank 0's Connect
+		}
+		return nil
 	}
 	_ = conn.SetDeadline(time.Time{})
 	keepAlive(conn)
@@ -218,10 +222,6 @@ func (h *head) join(m *member, accepted []byte) (refusal, bool) {
 		return refusal{reason: refuseClosing}, false
 	}
 	if m.size != h.world.Size {
-		h.noteLocked(fmt.Sprintf("process %d on %s came as rank %d of %d", m.pid, m.host, m.rank, m.size))
-		if !h.complete() {
-			h.fail(failure{code: failSize, by: m.rank, other: m.size})
-		}
 		return refusal{reason: refuseSize}, false
 	}
 	holder := &h.me
@@ -242,6 +242,15 @@ func (h *head) join(m *member, accepted []byte) (refusal, bool) {
 		h.assemble()
 	}
 	return refusal{}, true
+}
+
+// mismatch ends a session that cannot come about, for all that wait for it.
+func (h *head) mismatch(who hello) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.complete() {
+		h.fail(failure{code: failSize, by: who.rank, other: who.size})
+	}
 }
 
 // assemble tells everybody that all are here.

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -358,57 +357,47 @@ func TestRankZeroKilled(t *testing.T) {
 	}
 }
 
+// headThatLostRankOne is rank 0 of three, whose rank 1 has come and died.
+func headThatLostRankOne(t *testing.T, w World) *head {
+	l, err := net.Listen("tcp", w.Address)
+	require.NoError(t, err)
+	h := newHead(w.of(0, 3), Options{}.settled(), nil, [16]byte{})
+	h.serve([]net.Listener{l})
+	t.Cleanup(func() { assert.NoError(t, h.close()) })
+	c, err := join(testContext(t), w.of(1, 3), Options{}.settled(), w.Address, target{})
+	require.NoError(t, err)
+	require.NoError(t, c.conn.Close())
+	<-c.reader
+	require.Eventually(t, func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.went[1] == died
+	}, patience, time.Millisecond)
+	return h
+}
+
 // TestRankThatWentMayComeAgain: before all have come a place is free again.
 func TestRankThatWentMayComeAgain(t *testing.T) {
 	w := World{Address: freeAddress(t)}
+	h := headThatLostRankOne(t, w)
 	ctx := testContext(t)
-	done := startHead(ctx, t, w, 3, Options{})
-	c, err := join(ctx, w.of(1, 3), Options{}, w.Address, target{})
-	require.NoError(t, err)
-	_ = c.conn.Close()
-	<-c.reader
-	short := connectAll(ctx, t, w, 3, Options{ConnectTimeout: 100 * time.Millisecond}, 2)
-	require.ErrorIs(t, short[2].err, context.DeadlineExceeded)
-	var all map[int]outcome
-	require.Eventually(t, func() bool {
-		all = connectAll(ctx, t, w, 3, Options{}, 1, 2)
-		return !errors.Is(all[1].err, ErrDuplicateRank) && !errors.Is(all[2].err, ErrDuplicateRank)
-	}, patience, time.Millisecond)
+	all := connectAll(ctx, t, w, 3, Options{}, 1, 2)
 	require.NoError(t, all[1].err)
 	require.NoError(t, all[2].err)
-	require.NoError(t, (<-done).Close())
+	require.NoError(t, h.wait(ctx, func() error { return nil }))
 }
 
 // TestRankThatDiedBeforeAllCame is named as such when time is up.
 func TestRankThatDiedBeforeAllCame(t *testing.T) {
-	w := World{Address: freeAddress(t)}
-	ctx, cancel := context.WithCancel(testContext(t))
-	done := startHead(ctx, t, w, 3, Options{})
-	c, err := join(ctx, w.of(1, 3), Options{}, w.Address, target{})
-	require.NoError(t, err)
-	_ = c.conn.Close()
-	<-c.reader
-	// The head has noticed once the place is free.
-	require.Eventually(t, func() bool {
-		again, err := join(ctx, w.of(1, 3), Options{}, w.Address, target{})
-		if err != nil {
-			return false
-		}
-		_ = again.conn.Close()
-		<-again.reader
-		return true
-	}, patience, time.Millisecond)
-	require.Eventually(t, func() bool {
-		again, err := join(ctx, w.of(1, 3), Options{}, w.Address, target{})
-		if err == nil {
-			_ = again.close()
-		}
-		return err == nil
-	}, patience, time.Millisecond)
+	h := headThatLostRankOne(t, World{Address: freeAddress(t)})
+	ended, cancel := context.WithCancel(testContext(t))
 	cancel()
-	e := rankError(t, (<-done).err)
+	err := h.wait(ended, func() error { return nil })
+	e := rankError(t, err)
 	assert.Equal(t, []int{2}, e.Missing)
-	assert.Equal(t, []int{1}, append(e.Died, e.Left...))
+	assert.Equal(t, []int{1}, e.Died)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, err, ErrRankDied)
 }
 
 // TestOldRendezvousFile: what a run that did not end well left behind is not

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"os"
+
+	"github.com/gofabric/gofabric/internal/nccltest"
+)
+
+func main() {
+	os.Exit(nccltest.Main(nccltest.Gather, os.Args[1:], os.Stdout, os.Stderr))
+}
