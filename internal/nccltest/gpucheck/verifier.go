@@ -1,7 +1,7 @@
-// Package device fills and compares the memory of a check on the GPU itself, with
+// Package gpucheck fills and compares the memory of a check on the GPU itself, with
 // the kernels of package kernels: the same elements as package values has on the
 // host, with the same tolerance.
-package device
+package gpucheck
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device_test
+package gpucheck_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/gofabric/gofabric/cuda"
-	"github.com/gofabric/gofabric/internal/nccltest/device"
+	"github.com/gofabric/gofabric/internal/nccltest/gpucheck"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/stretchr/testify/assert"
@@ -177,6 +177,6 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, g.Fill(ctx, g.stream, g.at(0, 8), s), cuda.ErrClosed)
 	require.NoError(t, g.Close(), "closing twice is harmless")
 	require.NoError(t, g.dev.CloseAll())
-	_, err = device.New(g.dev)
+	_, err = gpucheck.New(g.dev)
 	require.ErrorIs(t, err, cuda.ErrClosed)
 }

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device_test
+package gpucheck_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
-	"github.com/gofabric/gofabric/internal/nccltest/device"
+	"github.com/gofabric/gofabric/internal/nccltest/gpucheck"
 	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/stretchr/testify/require"
 )
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // gpu is a verifier with a stream and memory.
 type gpu struct {
-	*device.Verifier
+	*gpucheck.Verifier
 	t      testing.TB
 	dev    *cuda.Device
 	stream *cuda.Stream
@@ -51,7 +51,7 @@ func open(t testing.TB, size uint64) *gpu {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.CloseAll()) })
 	g := &gpu{t: t, dev: dev}
-	g.Verifier, err = device.New(dev)
+	g.Verifier, err = gpucheck.New(dev)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, g.Close()) })
 	g.stream, err = dev.CreateStream(cuda.StreamOptions{})

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package device_test
+package gpucheck_test
 
 import (
 	"testing"
