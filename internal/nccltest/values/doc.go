@@ -8,6 +8,7 @@
 // where NCCL multiplies by a rounded reciprocal: see [Series.Tolerance].
 //
 // An element depends on the series and its index alone, takes constant time for
-// any number of ranks, and needs 64-bit integer arithmetic only, so that a kernel
-// computes the same.
+// any number of ranks, and needs 64-bit integers and one division of a float64
+// only, so that a kernel computes the same: internal/nccltest/kernels has all of
+// this package a second time, for GPUs. Package gpucheck compares the two.
 package values

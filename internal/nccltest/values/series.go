@@ -22,7 +22,7 @@ type Series struct {
 	Type nccl.DataType
 	Kind Kind
 	Op   Op
-	// Ranks is how many ranks take part, 1 to 65536; Rank is whose input it is.
+	// Ranks is how many ranks take part, 1 to 32768; Rank is whose input it is.
 	Ranks, Rank int
 	// Seed tells one series from another.
 	Seed uint64
@@ -124,20 +124,46 @@ func (s *Series) sign(h2, v uint64) int64 {
 
 // average: the sum of an integer type is a multiple of the ranks, since NCCL
 // drops the remainder.
+//
+// Of a float type, NCCL multiplies with 1/ranks, rounded: each input before it
+// adds up, or the sum. Over a power of two that is exact. Over another number each
+// addition of rounded inputs would round again, by more than the tolerance in the
+// end, so one rank alone gives the whole.
 func (s *Series) average(size, place, h2, limit uint64) (int64, uint64) {
 	ranks := uint64(s.Ranks)
-	whole := size % (limit + 1)
 	if !Float(s.Type) {
-		whole = size % (limit/ranks + 1) * ranks
-	}
-	v := s.sign(h2, s.part(whole, ranks, place))
-	switch {
-	case s.Kind == Input:
+		whole := size % (limit/ranks + 1) * ranks
+		v := s.sign(h2, s.part(whole, ranks, place))
+		if s.Kind == Result {
+			v /= int64(ranks)
+		}
 		return v, 1
-	case Float(s.Type):
-		return v, ranks
 	}
-	return v / int64(ranks), 1
+	if s.Type == nccl.Float8E4M3 {
+		limit = shortened(limit, ranks)
+	}
+	whole := size % (limit + 1)
+	switch {
+	case s.Kind == Result:
+		return s.sign(h2, whole), ranks
+	case ranks&(ranks-1) == 0:
+		return s.sign(h2, s.part(whole, ranks, place)), 1
+	case place != 0:
+		return 0, 1
+	}
+	return s.sign(h2, whole), 1
+}
+
+// shortened is the limit of an average of e4m3: its least number is 2^-9, so that
+// the reciprocal of many ranks has few bits left, and beyond 512 ranks none.
+func shortened(limit, ranks uint64) uint64 {
+	switch {
+	case ranks > 512:
+		return 0
+	case ranks > 192:
+		return 4
+	}
+	return limit
 }
 
 // product is 2^exponent, or three times that: the ranks share the exponent, one

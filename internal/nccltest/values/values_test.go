@@ -117,58 +117,6 @@ func TestResultIsTheReductionOfTheInputs(t *testing.T) {
 	}
 }
 
-// TestPartialResultsAreExact adds up and multiplies in two orders, rounding to
-// the type at each step.
-func TestPartialResultsAreExact(t *testing.T) {
-	const ranks = 8
-	for _, dt := range nccl.DataTypes() {
-		for _, op := range []Op{Sum, Prod, MulSum} {
-			s := Series{Type: dt, Op: op, Ranks: ranks, Kind: Input, Seed: 9}
-			for i := range uint64(sample) {
-				exact := func(step int) {
-					total := 0.0
-					for k := range ranks {
-						s.Rank = (k * step) % ranks
-						v := decode(dt, s.Bits(i))
-						switch {
-						case op == Prod && k > 0:
-							total *= v
-						case op == MulSum:
-							total += v * Factor(s.Rank)
-						default:
-							total += v
-						}
-						if Float(dt) && total != 0 {
-							n, d := new(big.Rat).SetFloat64(total).Num().Int64(), uint64(1)
-							f := Series{Type: dt}
-							require.Equal(t, total, decode(dt, f.bitsOf(n, d)), "%v %v", dt, op)
-						}
-					}
-				}
-				exact(1)
-				exact(5)
-			}
-		}
-	}
-}
-
-// bitsOf encodes a number that is no element.
-func (s *Series) bitsOf(n int64, d uint64) uint64 {
-	switch s.Type {
-	case nccl.Float16:
-		return pack(n, d, 5, 10)
-	case nccl.BFloat16:
-		return pack(n, d, 8, 7)
-	case nccl.Float8E4M3:
-		return pack(n, d, 4, 3)
-	case nccl.Float8E5M2:
-		return pack(n, d, 5, 2)
-	case nccl.Float32:
-		return uint64(math.Float32bits(float32(float64(n) / float64(d))))
-	}
-	return math.Float64bits(float64(n) / float64(d))
-}
-
 // TestOneAlteredElementIsOneMismatch changes one bit, in each type.
 func TestOneAlteredElementIsOneMismatch(t *testing.T) {
 	for _, dt := range nccl.DataTypes() {
