@@ -90,9 +90,6 @@ func (o *output) head(devices []device) error {
 	if cfg.Auto {
 		line("gofabric: each size in the fastest way that was measured (--mode auto)")
 	}
-	if cfg.Checks > 0 {
-		line("gofabric: data is made and checked on the host")
-	}
 	b.WriteString("#\n")
 	line("Using devices")
 	for _, d := range devices {

@@ -1,6 +1,7 @@
 package nccltest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -210,6 +212,18 @@ func TestSizesPastTheMemoryAreReduced(t *testing.T) {
 	assert.Contains(t, p.stdout.String(), "#\n# Reducing maxBytes to 536870912 due to memory limitation\n")
 	assert.Contains(t, p.stdout.String(), "maxBytes 4294967296 ")
 	assert.NotContains(t, p.stdout.String(), "checked on the host")
+}
+
+// TestHostChecksWhereKernelsDoNotLoad: it is slower, and says so.
+func TestHostChecksWhereKernelsDoNotLoad(t *testing.T) {
+	gpu := fakes(t)
+	require.NoError(t, gpu.Fail("cuModuleLoadDataEx", int(cuda.ErrorNoBinaryForGPU), 0, 1000))
+	for _, tool := range Tools() {
+		var stdout, stderr bytes.Buffer
+		cfg := parse(t, tool, "-d all -o all -g 2 -b 1K -e 1K -n 2")
+		require.NoError(t, Run(patient(t), cfg, &stdout, &stderr), tool.Name)
+		assert.Regexp(t, "\n# gofabric: data is made and checked on the host: .*CUDA_ERROR_NO_BINARY_FOR_GPU", stdout.String())
+	}
 }
 
 // TestOlderReleases does without what they lack.

@@ -19,6 +19,8 @@ type rank struct {
 	send     memory
 	recv     memory
 	verifier verifier
+	// hostCheck is why the check is the host's, if it is.
+	hostCheck error
 	// registered are the registrations of the buffers, of kind register.
 	registered []closer
 	register   int
@@ -80,7 +82,7 @@ func (r *rank) allocate(cfg *Config, release nccl.Version, beat func()) (err err
 		return err
 	}
 	if cfg.Checks > 0 {
-		r.verifier, err = newHostVerifier(r.dev, beat)
+		r.verifier, r.hostCheck, err = newVerifier(r.dev, beat)
 	}
 	return err
 }

@@ -111,6 +111,16 @@ func caused(ctx context.Context, err error) error {
 	return err
 }
 
+// tellHostCheck says that the check is slow, and why.
+func (r *run) tellHostCheck() error {
+	for _, g := range r.gpus {
+		if g.hostCheck != nil {
+			return r.out.comment("gofabric: data is made and checked on the host: %v", g.hostCheck)
+		}
+	}
+	return nil
+}
+
 // execute is a run between its start and its end.
 func (r *run) execute(ctx context.Context) error {
 	if err := r.describe(ctx); err != nil {
@@ -119,7 +129,7 @@ func (r *run) execute(ctx context.Context) error {
 	if err := r.setUp(ctx); err != nil {
 		return errors.Join(err, r.tearDown(ctx, false))
 	}
-	if err := r.out.tableHeader(); err != nil {
+	if err := errors.Join(r.tellHostCheck(), r.out.tableHeader()); err != nil {
 		return errors.Join(err, r.tearDown(ctx, false))
 	}
 	var all sync.WaitGroup

@@ -2,12 +2,10 @@ package nccltest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/stretchr/testify/assert"
@@ -81,43 +79,63 @@ func TestSmallestSizes(t *testing.T) {
 	}
 }
 
-// TestOneAlteredElementIsReported flips one bit of one rank's result.
+// TestOneAlteredElementIsReported flips one bit of one rank's result, before the
+// check of the GPU and before that of the host.
 func TestOneAlteredElementIsReported(t *testing.T) {
 	for _, tool := range []Tool{AllReduce, AllGather, SendRecv} {
 		for _, dt := range nccl.DataTypes() {
-			cfg := parse(t, tool, fmt.Sprintf("-g 2 -b 4K -e 4K -n 1 -d %v", dt))
-			cfg.between = func(r *rank, tr *trial) error {
-				if r.index != 1 || tr.inPlace {
-					return nil
+			for _, host := range []bool{false, true} {
+				cfg := parse(t, tool, fmt.Sprintf("-g 2 -b 4K -e 4K -n 1 -d %v", dt))
+				cfg.between = func(r *rank, tr *trial) error {
+					if host {
+						if err := checkOnHost(r); err != nil {
+							return err
+						}
+					}
+					if r.index != 1 || tr.inPlace {
+						return nil
+					}
+					return flip(r, uint64(dt.Size())*7)
 				}
-				return flip(r, uint64(dt.Size())*7)
+				out, err := perform(t, cfg)
+				var result *ResultError
+				require.ErrorAs(t, err, &result)
+				assert.Equal(t, 1, result.OutOfBounds)
+				rows := parseTable(out, false)
+				require.Len(t, rows, 1)
+				require.NotNil(t, rows[0].halves[0].wrong)
+				assert.EqualValues(t, 1, *rows[0].halves[0].wrong, "%s %v host %v", tool.Name, dt, host)
+				assert.Contains(t, out, "# Out of bounds values : 1 FAILED\n")
 			}
-			out, err := perform(t, cfg)
-			var result *ResultError
-			require.ErrorAs(t, err, &result)
-			assert.Equal(t, 1, result.OutOfBounds)
-			rows := parseTable(out, false)
-			require.Len(t, rows, 1)
-			require.NotNil(t, rows[0].halves[0].wrong)
-			assert.EqualValues(t, 1, *rows[0].halves[0].wrong, "%s %v", tool.Name, dt)
-			assert.Contains(t, out, "# Out of bounds values : 1 FAILED\n")
 		}
 	}
 }
 
+// checkOnHost puts the host's check in the place of the GPU's.
+func checkOnHost(r *rank) error {
+	if _, ok := r.verifier.(*hostVerifier); ok {
+		return nil
+	}
+	err := r.verifier.Close()
+	if err != nil {
+		return err
+	}
+	r.verifier, err = newHostVerifier(r.dev, func() {})
+	return err
+}
+
 // flip changes a bit of the receive buffer.
 func flip(r *rank, at uint64) error {
-	host := r.verifier.(*hostVerifier).buffer
 	gpu, err := r.recv.Span().At(at, 1)
 	if err != nil {
 		return err
 	}
-	one := cuda.Span{Addr: host.Span().Addr, Len: 1}
-	if err := errors.Join(r.stream.Copy(one, gpu), r.stream.Synchronize(context.Background())); err != nil {
+	one := make([]byte, 1)
+	if err := r.stream.CopyToHost(context.Background(), one, gpu); err != nil {
 		return err
 	}
-	host.Bytes()[0] ^= 1
-	return errors.Join(r.stream.Copy(gpu, one), r.stream.Synchronize(context.Background()))
+	one[0] ^= 1
+	return r.stream.CopyToDevice(context.Background(), gpu, one)
 }
 
 // TestAutoNamesTheWay looks at the extra column.

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gofabric/gofabric/cuda"
+	"github.com/gofabric/gofabric/internal/nccltest/gpucheck"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 )
 
@@ -20,6 +21,17 @@ type verifier interface {
 	// stream has done what it has to do.
 	Mismatches(ctx context.Context, s *cuda.Stream, in cuda.Span, series values.Series) (uint64, error)
 	Close() error
+}
+
+// newVerifier takes the GPU's own check or, where its kernels do not load, the
+// host's, and says why.
+func newVerifier(dev *cuda.Device, beat func()) (v verifier, hostCheck, err error) {
+	gpu, hostCheck := gpucheck.New(dev)
+	if hostCheck == nil {
+		return gpu, nil, nil
+	}
+	v, err = newHostVerifier(dev, beat)
+	return v, hostCheck, err
 }
 
 // verifierChunk is what the host verifier copies at once, a multiple of every
