@@ -21,10 +21,9 @@ type Graph struct {
 // concurrent use; its launches run one after the other. It does not need its
 // Graph any more, but keeps the same communicators open.
 type GraphExec struct {
-	obj   life.Object
-	dev   *Device
-	h     uintptr
-	users []*life.Object // as of its Graph
+	obj life.Object
+	dev *Device
+	h   uintptr
 }
 
 // enterGraph makes a Graph. The capture that it comes from is still open, and so
@@ -82,7 +81,7 @@ func (g *Graph) Instantiate() (*GraphExec, error) {
 	if r != 0 {
 		return nil, d.check(op, r)
 	}
-	x := &GraphExec{dev: d, h: h, users: g.users}
+	x := &GraphExec{dev: d, h: h}
 	life.Enter(&x.obj, x, fmt.Sprintf("instantiated graph %d of GPU %d", d.number(), d.info.Ordinal), g.parents()...)
 	return x, nil
 }
@@ -114,8 +113,8 @@ func (x *GraphExec) device() *Device {
 	return x.dev
 }
 
-// Launch puts the whole graph on the stream. It allocates nothing. In a capture it
-// becomes a part of the graph that comes out of it.
+// Launch puts the whole graph on the stream. It allocates nothing. A stream that
+// is being captured refuses it (ErrorStreamCaptureUnsupported).
 //
 // Implements: cuGraphLaunch.
 func (x *GraphExec) Launch(s *Stream) error {
@@ -128,11 +127,8 @@ func (x *GraphExec) Launch(s *Stream) error {
 		return x.dev.err(op, err)
 	}
 	defer s.life.Done()
-	for _, user := range x.users {
-		// x keeps it open, as holdCapture asks.
-		if err := holdCapture(s, user); err != nil {
-			return s.dev.err(op, err)
-		}
+	if err := s.notCapturing(op); err != nil {
+		return err
 	}
 	return s.dev.check(op, s.dev.ctx.LaunchGraph(x.h, s.h))
 }

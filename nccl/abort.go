@@ -171,7 +171,7 @@ func (c *Comm) abortHandle(handle uint64) error {
 }
 
 // Wait waits until stream has done everything issued to it, or the communicator
-// has failed, or ctx ends. It polls: without pause at first, so that a small
+// has failed, or ctx ends. It polls: for 200 µs without pause, so that a small
 // operation costs microseconds, then ever less often, at least every
 // millisecond. After an error of the communicator only Abort is left; the end of
 // ctx leaves it as it is, with the work still in the stream.
@@ -185,20 +185,16 @@ func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
 	if stream == nil {
 		return c.failed("Wait", badArgument("the stream is nil"))
 	}
-	const (
-		eager     = 200 // polls without a pause
-		askEvery  = 64  // eager polls for one of the communicator's state
-		firstNap  = 10 * time.Microsecond
-		longNap   = time.Millisecond
-		napGrowth = 2
-	)
-	nap := firstNap
-	for i := 0; ; i++ {
+	if state := c.state.Load(); state >= broken {
+		return c.failed("Wait", c.refusal(state))
+	}
+	begun, nap := time.Now(), firstNap
+	for i := 1; ; i++ {
 		done, err := stream.Query()
 		if err != nil || done {
 			return c.failed("Wait", err)
 		}
-		if i < eager && i%askEvery != askEvery-1 {
+		if i%askEvery != 0 && nap == firstNap {
 			continue
 		}
 		if err := c.AsyncError(); err != nil {
@@ -207,12 +203,20 @@ func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
 		if err := ctx.Err(); err != nil {
 			return c.failed("Wait", err)
 		}
-		if i >= eager {
+		if time.Since(begun) >= eagerly {
 			sleep(ctx, nap)
-			nap = min(nap*napGrowth, longNap)
+			nap = min(2*nap, longNap)
 		}
 	}
 }
+
+// How Wait polls.
+const (
+	eagerly  = 200 * time.Microsecond // without a pause
+	askEvery = 64                     // eager polls for one of the communicator's state
+	firstNap = 20 * time.Microsecond
+	longNap  = time.Millisecond
+)
 
 // sleep waits, not longer than ctx.
 func sleep(ctx context.Context, d time.Duration) {

@@ -178,6 +178,23 @@ func TestCloseAllEndsAHangingClose(t *testing.T) {
 	require.NoError(t, AbortAll(context.Background(), r.comms...))
 }
 
+// Seen with NCCL 2.28.3 whose threads are sent a thousand signals a second:
+// ncclCommDestroy does not return.
+func TestDestroyThatHangsIsBounded(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 1, Config{AbortTimeout: 100 * time.Millisecond})
+	c := r.comms[0]
+	require.NoError(t, c.Finalize(r.ctx))
+	gpu.Set(fakegpu.AbortHold, 1)
+	err := c.Close(soon(t))
+	require.ErrorIs(t, err, ErrStuck)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, c.CloseAll(), ErrStuck)
+	gpu.Set(fakegpu.AbortHold, 0)
+	require.NoError(t, c.Abort(r.ctx))
+	require.NoError(t, c.Close(r.ctx))
+}
+
 // New ranks that do not come.
 func TestCancelledGrowLeavesNothing(t *testing.T) {
 	live := liveComms(t)

@@ -3,6 +3,8 @@ package nccl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/gofabric/gofabric/internal/cnccl"
 )
@@ -41,8 +43,9 @@ func (c *Comm) finalize(ctx context.Context) error {
 // Close ends the communicator in good order: Finalize if that was not done,
 // which waits for all ranks, and then the rest. It answers ErrBusy while others
 // use it, as Finalize does, and ErrBroken after an operation that was cancelled
-// or failed: then only Abort helps. A second Close does nothing, nor does one
-// after Abort.
+// or failed: then only Abort helps. If ctx ends while NCCL is inside a call that
+// nothing ends, the answer is ErrStuck and NCCL goes on behind. A second Close
+// does nothing, nor does one after Abort.
 //
 // Implements: ncclCommFinalize, ncclCommDestroy.
 func (c *Comm) Close(ctx context.Context) error {
@@ -55,15 +58,36 @@ func (c *Comm) Close(ctx context.Context) error {
 		}
 		return c.failed("Close", err)
 	}
-	defer c.unlock()
 	if c.state.Load() == gone {
+		c.unlock()
 		return nil
 	}
 	if err := c.usable(finalized, revoked); err != nil {
+		c.unlock()
 		return c.failed("Close", err)
 	}
-	return c.failed("Close", c.closeOwn(func() error { return c.destroy(ctx) }))
+	done := make(chan error, 1)
+	go func() {
+		err := c.closeOwn(func() error { return c.destroy(ctx) })
+		c.unlock()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return c.failed("Close", err)
+	case <-ctx.Done():
+	}
+	// Where the context is heeded, as in waiting for others, the end is near.
+	select {
+	case err := <-done:
+		return c.failed("Close", err)
+	case <-time.After(closeGrace):
+		return c.failed("Close", fmt.Errorf("%w: NCCL is still ending the communicator, and goes on behind: %w", ErrStuck, ctx.Err()))
+	}
 }
+
+// closeGrace is how long Close goes on waiting when its context has ended.
+const closeGrace = time.Second
 
 // destroy is called with the turn taken and no children left.
 func (c *Comm) destroy(ctx context.Context) error {

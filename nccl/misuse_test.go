@@ -6,10 +6,8 @@ import (
 	"context"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/gofabric/gofabric/cuda"
-	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/gofabric/gofabric/internal/life"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -169,7 +167,7 @@ func TestNothingIsCalledTwiceOrOutOfOrder(t *testing.T) {
 	require.ErrorIs(t, use(), ErrClosed)
 	require.ErrorIs(t, r.comms[0].Finalize(r.ctx), ErrClosed)
 	require.ErrorIs(t, r.comms[0].AsyncError(), ErrClosed)
-	require.ErrorIs(t, r.comms[0].Wait(r.ctx, held(r)), ErrClosed)
+	require.ErrorIs(t, r.comms[0].Wait(r.ctx, r.streams[0]), ErrClosed, "though the stream is idle")
 	for _, c := range r.comms {
 		require.NoError(t, c.Close(r.ctx))
 		require.NoError(t, c.Abort(r.ctx))
@@ -200,25 +198,6 @@ func TestZeroValues(t *testing.T) {
 	assert.NoError(t, new(Memory).Close())
 	_, err := new(Window).PeerPointer(ctx, 0, 0)
 	assert.ErrorIs(t, err, ErrClosed)
-}
-
-// held is a stream whose query would say that it is not done, where that can be
-// staged; the communicator's state is looked at only then.
-func held(r *rig) *cuda.Stream {
-	if !realGPU() {
-		gpu := useFakes(r.t)
-		gpu.Set(fakegpu.StreamHold, 1)
-		b := r.alloc0()
-		_ = r.streams[0].Fill8(b.Span(), 0)
-		time.AfterFunc(time.Second, func() { gpu.Set(fakegpu.StreamHold, 0) })
-	}
-	return r.streams[0]
-}
-
-func (r *rig) alloc0() *cuda.Buffer {
-	b, err := r.devs[0].Alloc(64)
-	require.NoError(r.t, err)
-	return b
 }
 
 func TestCloseNamesWhatIsOpen(t *testing.T) {

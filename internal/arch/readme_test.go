@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadmeProgramBuilds keeps the first program that people copy working.
-func TestReadmeProgramBuilds(t *testing.T) {
+// TestReadmeProgramsBuild keeps the first programs that people copy working.
+func TestReadmeProgramsBuild(t *testing.T) {
 	needLinuxCgo(t)
-	_, rest, ok := strings.Cut(string(read(t, "README.md")), "```go\n")
-	require.True(t, ok, "README.md has no Go program")
-	program, _, ok := strings.Cut(rest, "\n```")
-	require.True(t, ok)
-	buildOutside(t, program+"\n")
+	blocks := strings.Split(string(read(t, "README.md")), "```go\n")[1:]
+	require.NotEmpty(t, blocks, "README.md has no Go program")
+	for _, block := range blocks {
+		program, _, ok := strings.Cut(block, "\n```")
+		require.True(t, ok)
+		buildOutside(t, program+"\n")
+	}
 }

@@ -122,6 +122,32 @@ static int manage(const struct gf1_nccl *lib, const struct gf1_nccl_op *op)
 	}
 }
 
+/* Whether a function's result tells that NCCL goes on behind the caller. Some of
+ * those that make something (CommSplit, CommShrink, CommWindowRegister) answer
+ * success at once on a non-blocking communicator, so for all but those that work
+ * along a stream the communicator has to be asked. */
+static bool tells(int function)
+{
+	switch (function) {
+	case GF1_NCCL_AllReduce:
+	case GF1_NCCL_Reduce:
+	case GF1_NCCL_Broadcast:
+	case GF1_NCCL_AllGather:
+	case GF1_NCCL_ReduceScatter:
+	case GF1_NCCL_AlltoAll:
+	case GF1_NCCL_Gather:
+	case GF1_NCCL_Scatter:
+	case GF1_NCCL_Send:
+	case GF1_NCCL_Recv:
+	case GF1_NCCL_PutSignal:
+	case GF1_NCCL_Signal:
+	case GF1_NCCL_WaitSignal:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Any operation; those that move data or signals along a stream come first. */
 static int issue(const struct gf1_nccl *lib, const struct gf1_nccl_op *op, struct gf1_nccl_wait *waits)
 {
@@ -288,6 +314,15 @@ static void poll_members(struct gf1_nccl_batch *batch, struct gf1_thread *thread
 	}
 }
 
+/* Whether NCCL is, or may be, still at work. */
+static bool goes_on(const struct gf1_nccl_batch *batch)
+{
+	if (batch->code == GF1_NCCL_IN_PROGRESS)
+		return true;
+	return batch->code == GF1_NCCL_SUCCESS && batch->mode == GF1_NCCL_ALONE && batch->op_count > 0 &&
+	       !tells(batch->ops[batch->op_count - 1].function);
+}
+
 void gf1_nccl_run(struct gf1_nccl_batch *batch)
 {
 	struct gf1_thread thread = {.lib = batch->lib};
@@ -302,7 +337,7 @@ void gf1_nccl_run(struct gf1_nccl_batch *batch)
 		run_ops(batch, &thread);
 	else
 		run_group(batch, &thread);
-	if (batch->code == GF1_NCCL_IN_PROGRESS)
+	if (goes_on(batch))
 		poll_members(batch, &thread);
 	leave(&thread);
 }

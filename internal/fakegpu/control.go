@@ -64,7 +64,7 @@ const (
 	// that CUDA allows and on which unordered use hangs; 2 reports allocation
 	// beside work instead.
 	AllocSync
-	// AbortHold keeps ncclCommAbort from ending.
+	// AbortHold keeps ncclCommAbort and ncclCommDestroy from ending.
 	AbortHold
 	// JobHold keeps the threads of non-blocking groups from ending.
 	JobHold

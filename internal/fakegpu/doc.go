@@ -28,7 +28,7 @@
 // The fakes show no performance. All processes must be on one machine, in one
 // PID namespace and of one user. Of the driver: one kernel of the table in
 // testdata/cuda/kernels.c runs for each entry that a PTX text names; graphs come
-// from capture only and have no memory nodes or updates; managed
+// from capture only and have no child graphs, memory nodes or updates; managed
 // memory is plain host memory; a dma-buf is the memfd that holds the
 // allocation, so an exported range must begin in the first page of its
 // allocation; peer access is recorded and not required; memory that is freed

@@ -28,7 +28,7 @@ enum gf1_knob {
 	GF1_KNOB_EINTR = 6,           // set-up fails as NCCL 2.19 to 2.25 did on a signal
 	GF1_KNOB_ABORT = 7,           // a broken rule calls abort()
 	GF1_KNOB_ALLOC_SYNC = 8,      // 1: allocation waits for all devices; 2: it reports work under way
-	GF1_KNOB_ABORT_HOLD = 9,      // ncclCommAbort does not end while it is not 0
+	GF1_KNOB_ABORT_HOLD = 9,      // ncclCommAbort and ncclCommDestroy do not end while it is not 0
 	GF1_KNOB_JOB_HOLD = 10,       // jobs of non-blocking groups do not end while it is not 0
 	GF1_KNOB_CHANGE_CONTEXT = 11, // d+1: calls leave the context of device d current, as some releases did
 };

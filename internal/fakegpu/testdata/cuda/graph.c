@@ -285,19 +285,19 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 	if (r != CUDA_SUCCESS)
 		return r;
 	pthread_mutex_lock(&gf1_lock);
-	// In a capture the launch is a node, as a child graph that runs what the exec
-	// ran; elsewhere an exec does not run beside itself.
-	bool capturing = stream->capture != NULL;
-	struct work *w = gf1_new_work(stream->context, run_graph);
-	w->a = exec;
-	w->drop = drop_launch;
-	exec->refs++;
-	if (!capturing)
-		gf1_depend(w, exec->stream, exec->seq);
-	r = gf1_submit(stream, w);
-	if (r == CUDA_SUCCESS && !capturing) {
-		exec->stream = stream;
-		exec->seq = stream->queued;
+	if (stream->capture != NULL) {
+		r = gf1_invalidate(stream, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED); // so says driver 580
+	} else {
+		struct work *w = gf1_new_work(stream->context, run_graph);
+		w->a = exec;
+		w->drop = drop_launch;
+		exec->refs++;
+		gf1_depend(w, exec->stream, exec->seq); // an exec does not run beside itself
+		r = gf1_submit(stream, w);
+		if (r == CUDA_SUCCESS) {
+			exec->stream = stream;
+			exec->seq = stream->queued;
+		}
 	}
 	pthread_mutex_unlock(&gf1_lock);
 	return r;

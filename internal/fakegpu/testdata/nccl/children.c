@@ -114,7 +114,8 @@ static ncclResult_t start(const char *name, struct job *job, ncclComm_t *newcomm
 	ncclResult_t closed = gf1_group_close();
 	gf1_leave(comm, EXCLUSIVE);
 	gf1_disturb_context();
-	return r != ncclSuccess ? r : closed;
+	/* Success, although a non-blocking one has only begun: NCCL answers so. */
+	return r == ncclSuccess && closed != ncclInProgress ? closed : r;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *child, ncclConfig_t *config) {

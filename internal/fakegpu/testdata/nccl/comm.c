@@ -190,6 +190,8 @@ static void wait_for_callers(ncclComm_t comm) {
 
 static ncclResult_t run_destroy(struct job *job) {
 	ncclComm_t comm = job->comm;
+	while (gf1_knob(GF1_KNOB_ABORT_HOLD) != 0)
+		gf1_pause();
 	ncclResult_t r = ncclSuccess;
 	if (comm->world != NULL) {
 		if (!comm->finalized)

@@ -229,7 +229,8 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size, 
 	}
 	gf1_group_fail(r);
 	ncclResult_t closed = gf1_group_close();
-	if (r == ncclSuccess)
+	/* Success, although a non-blocking one has only begun: NCCL answers so. */
+	if (r == ncclSuccess && closed != ncclInProgress)
 		r = closed;
 	gf1_leave(comm, EXCLUSIVE);
 	return r;
