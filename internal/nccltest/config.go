@@ -1,6 +1,7 @@
 package nccltest
 
 import (
+	"math"
 	"time"
 
 	"github.com/gofabric/gofabric/internal/nccltest/values"
@@ -115,14 +116,20 @@ func (c *Config) gpus() int { return c.Threads * c.GPUs / c.threads() }
 
 // next is the size after one.
 func (c *Config) next(size uint64) uint64 {
-	if c.StepFactor > 1 {
-		return size * c.StepFactor
+	if c.StepFactor <= 1 {
+		return size + c.StepBytes
 	}
-	return size + c.StepBytes
+	if size > math.MaxUint64/c.StepFactor {
+		return math.MaxUint64
+	}
+	return size * c.StepFactor
 }
 
 // sizes is how many sizes a cycle has.
 func (c *Config) sizes() (n int) {
+	if c.StepFactor <= 1 {
+		return int((c.MaxBytes-c.MinBytes)/c.StepBytes) + 1
+	}
 	for size := c.MinBytes; size <= c.MaxBytes; size = c.next(size) {
 		n++
 	}

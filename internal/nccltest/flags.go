@@ -97,12 +97,16 @@ func newParser(tool Tool) *parser {
 	for _, f := range refusedFlags {
 		set.AddFlag(&pflag.Flag{Name: f.long, Shorthand: f.short, Hidden: true, Value: refused(f.reason)})
 	}
-	set.BoolVarP(&p.config.Help, "help", "h", false, "print this help")
+	p.toggle(&p.config.Help, "help", "h", "print this help")
 	return p
 }
 
 func (p *parser) number(dst *int, long, short string, low, high int, usage string) {
 	p.set.VarP(&number{dst, low, high}, long, short, usage)
+}
+
+func (p *parser) toggle(dst *bool, long, short, usage string) {
+	p.set.VarPF((*toggle)(dst), long, short, usage).NoOptDefVal = "true"
 }
 
 func (p *parser) sizeFlags() {
@@ -180,10 +184,10 @@ func (p *parser) ownFlags() {
 	c := &p.config
 	p.set.Var(&choice[bool]{&c.IssueThreads, []string{"threads"}, one("threads"), ""}, "issue", "`threads`: drive each GPU from a thread of its own, whatever -g says")
 	p.set.Var(&choice[bool]{&c.Auto, []string{"auto"}, one("auto"), ""}, "mode", "`auto`: for each size, look for the fastest of eager, registered, symmetric and graph")
-	p.set.BoolVar(&c.Spread, "spread", false, "print the fastest and the slowest thread of each row")
+	p.toggle(&c.Spread, "spread", "", "print the fastest and the slowest thread of each row")
 	p.set.StringVar(&c.Compare, "compare", "", "run this `program`, a C tool of nccl-tests, in turn with this one, and print the ratios")
 	p.number(&c.Pairs, "pairs", "", 1, 1000, "`pairs` of --compare")
-	p.set.BoolVar(&c.JSONEnv, "json_env", false, "write the environment to the file of -J, as the C tool does: it may hold secrets")
+	p.toggle(&c.JSONEnv, "json_env", "", "write the environment to the file of -J, as the C tool does: it may hold secrets")
 }
 
 // one accepts one word.

@@ -110,6 +110,15 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+func TestSizes(t *testing.T) {
+	for args, want := range map[string]int{
+		"-b 8 -e 4G -f 2": 30, "-b 8 -e 100 -f 8": 2, "-b 1M -e 4M": 4, "-b 1 -e 4G -i 1": 1 << 32, "-b 1 -e 2000000000G -f 2147483647": 2, "": 1,
+	} {
+		cfg := parse(t, AllReduce, args)
+		assert.Equal(t, want, cfg.sizes(), args)
+	}
+}
+
 func TestSplits(t *testing.T) {
 	for text, want := range map[string][]int{
 		"AND 1": {0, 1, 0, 1}, "&0b1": {0, 1, 0, 1}, "or 1": {1, 1, 3, 3}, "|1": {1, 1, 3, 3},

@@ -101,33 +101,6 @@ func recordedRow(t *testing.T, cfg *Config, r tableRow) *row {
 	return made
 }
 
-// TestScriptsReadBoth reads our output and the C tool's with the same few lines,
-// as scripts do: columns by number, and the footer by its words.
-func TestScriptsReadBoth(t *testing.T) {
-	read := func(text string) (sizes []string, average string) {
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "#") {
-				if f := strings.Fields(line); len(f) > 5 && f[1] == "Avg" {
-					average = f[5]
-				}
-				continue
-			}
-			if f := strings.Fields(line); len(f) == 13 {
-				sizes = append(sizes, f[0]+" "+f[2]+" "+f[8]+f[12])
-			}
-		}
-		return sizes, average
-	}
-	data, err := os.ReadFile("testdata/h200x2-nccl-tests-t2.txt")
-	require.NoError(t, err)
-	out, err := perform(t, parse(t, AllReduce, "-t 2 -b 8 -e 16M -f 4 -n 1 -w 0"))
-	require.NoError(t, err)
-	theirs, _ := read(string(data))
-	ours, average := read(out)
-	assert.Equal(t, theirs, ours)
-	assert.NotEmpty(t, average)
-}
-
 // TestNumbersFitTheirColumns takes C's rules at their edges.
 func TestNumbersFitTheirColumns(t *testing.T) {
 	for v, want := range map[float64]string{

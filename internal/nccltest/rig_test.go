@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package nccltest
 
 import (
@@ -77,25 +79,6 @@ func nothingOpen() error {
 		return fmt.Errorf("%s, made by\n%s", o.Name, o.Stack)
 	}
 	return nil
-}
-
-func environment(pairs ...string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1], true
-			}
-		}
-		return "", false
-	}
-}
-
-// parse reads a command line that is right.
-func parse(t testing.TB, tool Tool, args string, env ...string) Config {
-	t.Helper()
-	cfg, err := ParseArgs(tool, strings.Fields(args), environment(env...))
-	require.NoError(t, err)
-	return cfg
 }
 
 // perform runs a test in this process.

@@ -1,8 +1,12 @@
+//go:build linux && cgo
+
 package nccltest
 
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -153,4 +157,58 @@ func TestAutoNamesTheWay(t *testing.T) {
 	}
 	assert.Equal(t, 3, rows)
 	assert.Contains(t, out, "#wrong   mode\n")
+}
+
+// TestScriptsReadBoth reads our output and the C tool's with the same few lines,
+// as scripts do: columns by number, and the footer by its words.
+func TestScriptsReadBoth(t *testing.T) {
+	read := func(text string) (sizes []string, average string) {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "#") {
+				if f := strings.Fields(line); len(f) > 5 && f[1] == "Avg" {
+					average = f[5]
+				}
+				continue
+			}
+			if f := strings.Fields(line); len(f) == 13 {
+				sizes = append(sizes, f[0]+" "+f[2]+" "+f[8]+f[12])
+			}
+		}
+		return sizes, average
+	}
+	data, err := os.ReadFile("testdata/h200x2-nccl-tests-t2.txt")
+	require.NoError(t, err)
+	out, err := perform(t, parse(t, AllReduce, "-t 2 -b 8 -e 16M -f 4 -n 1 -w 0"))
+	require.NoError(t, err)
+	theirs, _ := read(string(data))
+	ours, average := read(out)
+	assert.Equal(t, theirs, ours)
+	assert.NotEmpty(t, average)
+}
+
+func TestMatrixOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "matrix")
+	require.NoError(t, os.WriteFile(file, []byte("100 200 150\n\n 50 100 75\n300 150 1e3"), 0o600))
+	env := []string{envMatrix, file, envSummary, "1", envScale, "2"}
+	cfg := parse(t, AllToAllV, "-g 3 -b 4K -e 4K -n 2", env...)
+	assert.Equal(t, [][]uint64{{192, 400, 288}, {96, 192, 144}, {592, 288, 2000}}, cfg.pattern.matrix)
+	out, err := perform(t, cfg)
+	require.NoError(t, err)
+	rows := parseTable(out, false)
+	require.Len(t, rows, 1)
+	assert.EqualValues(t, 2880, rows[0].size)
+	assert.Zero(t, rows[0].count)
+	assert.Zero(t, *rows[0].halves[0].wrong)
+	assert.Contains(t, out, "#   rank=2 send_bytes=2880 recv_bytes=2432 ")
+	for args, want := range map[string]string{
+		"-g 4 -b 4K -e 4K": "the matrix has 3 rows, and there are 4 ranks",
+		"-g 3 -b 2K -e 4K": "-b and -e must be the same",
+		"-g 3 -b 1K -e 1K": "a rank sends or receives 2880 bytes",
+	} {
+		_, err := perform(t, parse(t, AllToAllV, args, env...))
+		assert.ErrorContains(t, err, want)
+	}
+	_, err = ParseArgs(AllToAllV, nil, environment(envMatrix, file+"x"))
+	var usage *UsageError
+	assert.ErrorAs(t, err, &usage)
 }
