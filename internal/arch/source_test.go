@@ -17,6 +17,9 @@ const longestFile = 700
 // cgoPlace matches the folders that may hold C.
 var cgoPlace = regexp.MustCompile(`^internal/(c[a-z0-9]+|dl|loopdev)(/|$)`)
 
+// gpuPlace is the folder that may hold code for GPUs, which no Go compiler sees.
+const gpuPlace = "internal/nccltest/kernels"
+
 func TestCgoStandsInOneLayer(t *testing.T) {
 	for _, file := range goFiles(t) {
 		for _, spec := range file.ast.Imports {
@@ -30,6 +33,10 @@ func TestCgoStandsInOneLayer(t *testing.T) {
 		case ".c", ".h", ".s", ".S", ".cc", ".cpp":
 			if !strings.Contains(file, "testdata/") {
 				assert.Regexp(t, cgoPlace, path.Dir(file), "%s stands outside internal/c*, internal/dl and internal/loopdev", file)
+			}
+		case ".cu", ".cuh", ".ptx":
+			if !strings.Contains(file, "testdata/") {
+				assert.Equal(t, gpuPlace, path.Dir(file), "%s is code for GPUs outside %s", file, gpuPlace)
 			}
 		}
 	})
@@ -111,7 +118,7 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 func TestFilesAreShort(t *testing.T) {
 	walk(t, func(file string) {
 		switch path.Ext(file) {
-		case ".go", ".c", ".h", ".sh", ".py":
+		case ".go", ".c", ".h", ".cu", ".cuh", ".sh", ".py":
 		default:
 			if !strings.HasPrefix(file, ".ci/") {
 				return

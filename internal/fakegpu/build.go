@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/gofabric/gofabric/internal/nccltest/kernels"
 )
 
 //go:embed testdata/control.h testdata/cuda testdata/nccl
@@ -128,6 +130,9 @@ func (b *builder) extract() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// What the kernels of a check compute.
+	const series = "cuda/series.cuh"
+	inputs = append(inputs, series, string(kernels.Series))
 	return b.artifact("src", inputs, func(dir string) error {
 		for _, name := range files {
 			data, err := sources.ReadFile(name)
@@ -142,7 +147,7 @@ func (b *builder) extract() (string, error) {
 				return err
 			}
 		}
-		return nil
+		return os.WriteFile(filepath.Join(dir, filepath.FromSlash(series)), kernels.Series, 0o644)
 	})
 }
 

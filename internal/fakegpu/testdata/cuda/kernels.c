@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+// The source of internal/nccltest/kernels, as C.
+#define GF1_FN static inline
+#include "series.cuh"
+
 static u64 number(const struct launch *l, int i) { return *(u64 *)l->args[i]; }
 
 // array answers where n elements can be reached; a thread that would touch what
@@ -46,9 +50,44 @@ static CUresult trap(const struct launch *l) {
 	return CUDA_ERROR_LAUNCH_FAILED;
 }
 
+static unsigned small(const struct launch *l, int i) { return *(unsigned *)l->args[i]; }
+
+static struct gf1_series series(const struct launch *l) {
+	return (struct gf1_series){small(l, 2), small(l, 3), small(l, 4), small(l, 5), small(l, 6), number(l, 7), number(l, 8)};
+}
+
+// gf1_series_fill(void *to, u64 count, u32 type, u32 kind, u32 op, u32 ranks,
+// u32 rank, u64 seed, u64 first)
+static CUresult series_fill(const struct launch *l) {
+	struct gf1_series s = series(l);
+	unsigned size = gf1_size(s.type);
+	u64 n = number(l, 1);
+	void *to = array(l, 0, n, size);
+	if (to == NULL && n > 0)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	for (u64 i = 0; i < n; i++)
+		gf1_store(to, i, size, gf1_bits(&s, i));
+	return CUDA_SUCCESS;
+}
+
+// gf1_series_compare(const void *from, the same, u64 tolerance, u64 *wrong)
+static CUresult series_compare(const struct launch *l) {
+	struct gf1_series s = series(l);
+	unsigned size = gf1_size(s.type);
+	u64 n = number(l, 1), *wrong = array(l, 10, 1, 8);
+	void *from = array(l, 0, n, size);
+	if ((from == NULL && n > 0) || wrong == NULL)
+		return CUDA_ERROR_ILLEGAL_ADDRESS;
+	for (u64 i = 0; i < n; i++)
+		*wrong += (u64)gf1_differs(gf1_load(from, i, size), gf1_bits(&s, i), size, number(l, 9));
+	return CUDA_SUCCESS;
+}
+
 static const struct kernel kernels[] = {
 	{"gf1_fill_u32", 3, {8, 8, 4}, fill_u32},
 	{"gf1_add_f32", 4, {8, 8, 8, 8}, add_f32},
+	{"gf1_series_fill", 9, {8, 8, 4, 4, 4, 4, 4, 8, 8}, series_fill},
+	{"gf1_series_compare", 11, {8, 8, 4, 4, 4, 4, 4, 8, 8, 8, 8}, series_compare},
 	{"gf1_trap", 0, {0}, trap},
 };
 

@@ -240,7 +240,7 @@ struct launch {
 struct kernel {
 	const char *name;
 	int params;
-	unsigned sizes[8];
+	unsigned sizes[12];
 	CUresult (*run)(const struct launch *launch);
 };
 const struct kernel *gf1_find_kernel(const char *name);

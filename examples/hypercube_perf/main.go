@@ -1,0 +1,21 @@
+// Command hypercube_perf times an all-gather in as many exchanges as a hypercube of the ranks has
+// dimensions.
+// It has the flags, the timing and the output of the program of that name in
+// NVIDIA's nccl-tests 2.19.6:
+//
+//	hypercube_perf -b 8 -e 4G -f 2 -g 2           # two GPUs of this machine
+//	mpirun -np 8 hypercube_perf -b 8 -e 4G -f 2   # a process for each GPU
+//
+// hypercube_perf -h lists the flags; docs/nccl-tests.md says what differs. The exit status
+// is 7 for wrong data, 1 for any other failure, and 130 after Ctrl-C.
+package main
+
+import (
+	"os"
+
+	"github.com/gofabric/gofabric/internal/nccltest"
+)
+
+func main() {
+	os.Exit(nccltest.Main(nccltest.HyperCube, os.Args[1:], os.Stdout, os.Stderr))
+}

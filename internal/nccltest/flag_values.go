@@ -1,0 +1,152 @@
+package nccltest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// valueError is what our flag values return; the text is meant for users.
+type valueError string
+
+func (e valueError) Error() string { return string(e) }
+
+// number is a flag's value in low..high. It may be decimal, 0x or 0.
+type number struct {
+	dst       *int
+	low, high int
+}
+
+func (n *number) Set(text string) error {
+	v, err := strconv.ParseInt(text, 0, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return valueError(fmt.Sprintf("%q is not a whole number", text))
+	}
+	if err != nil || v < int64(n.low) || v > int64(n.high) {
+		if n.high == math.MaxInt32 {
+			return valueError(fmt.Sprintf("%s is less than %d, or too large", text, n.low))
+		}
+		return valueError(fmt.Sprintf("%s is not in %d..%d", text, n.low, n.high))
+	}
+	*n.dst = int(v)
+	return nil
+}
+
+func (n *number) Type() string { return "int" }
+
+func (n *number) String() string {
+	if n.dst == nil {
+		return "0"
+	}
+	return strconv.Itoa(*n.dst)
+}
+
+// flag is a flag whose value is 0 or 1.
+type flag bool
+
+func (f *flag) Set(text string) error {
+	var v int
+	if err := (&number{&v, 0, 1}).Set(text); err != nil {
+		return err
+	}
+	*f = v == 1
+	return nil
+}
+
+func (f *flag) Type() string { return "0|1" }
+
+func (f *flag) String() string {
+	if *f {
+		return "1"
+	}
+	return "0"
+}
+
+// toggle is a flag without a value. pflag's own says "[=true|false]" in the help
+// text.
+type toggle bool
+
+func (b *toggle) Set(text string) error {
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		return valueError(fmt.Sprintf("%q is neither true nor false", text))
+	}
+	*b = toggle(v)
+	return nil
+}
+
+func (b *toggle) Type() string { return "boolfunc" }
+
+func (b *toggle) String() string { return strconv.FormatBool(bool(*b)) }
+
+// size is a number of bytes: K, M or G at the end, also small, are binary
+// multiples, and a fraction is allowed, as in 1.5G.
+type size uint64
+
+func (s *size) Set(text string) error {
+	v, ok := parseSize(text)
+	if !ok {
+		return valueError(fmt.Sprintf("%q is not a size like 8, 64K, 1.5M or 4G", text))
+	}
+	*s = size(v)
+	return nil
+}
+
+func parseSize(text string) (uint64, bool) {
+	digits, factor := strings.TrimSpace(text), 1.0
+	if n := len(digits); n > 1 && strings.ContainsRune("bB", rune(digits[n-1])) {
+		digits = digits[:n-1]
+	}
+	if n := len(digits); n > 0 {
+		switch digits[n-1] {
+		case 'K', 'k':
+			factor = 1 << 10
+		case 'M', 'm':
+			factor = 1 << 20
+		case 'G', 'g':
+			factor = 1 << 30
+		}
+		if factor > 1 {
+			digits = strings.TrimSpace(digits[:n-1])
+		}
+	}
+	v, err := strconv.ParseFloat(digits, 64)
+	if v *= factor; err != nil || !(v >= 0 && v < 1<<62) {
+		return 0, false
+	}
+	return uint64(v), true
+}
+
+func (s *size) Type() string { return "size" }
+
+func (s *size) String() string { return strconv.FormatUint(uint64(*s), 10) }
+
+// choice is a flag whose value is one of several words.
+type choice[T any] struct {
+	dst   *T
+	words []string
+	value func(string) (T, error)
+	text  string
+}
+
+func (c *choice[T]) Set(text string) error {
+	v, err := c.value(text)
+	if err != nil {
+		return valueError(fmt.Sprintf("%q is none of %s", text, strings.Join(c.words, ", ")))
+	}
+	*c.dst, c.text = v, text
+	return nil
+}
+
+func (c *choice[T]) Type() string { return "string" }
+
+func (c *choice[T]) String() string { return c.text }
+
+// refused is the value of a flag of the C tool that we do not have.
+type refused string
+
+func (r refused) Set(string) error { return valueError(r) }
+func (refused) Type() string       { return "string" }
+func (refused) String() string     { return "" }

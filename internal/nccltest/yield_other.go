@@ -1,0 +1,7 @@
+//go:build !linux
+
+package nccltest
+
+import "runtime"
+
+func yield() { runtime.Gosched() }
