@@ -30,7 +30,7 @@ def with_cupy():
     while not os.path.exists(meeting):
         time.sleep(0.01)
     with open(meeting, "rb") as file:
-        unique_id = struct.unpack("128" + chars(nccl), file.read())
+        unique_id = as_id(nccl, file.read())
     stream = cupy.cuda.Stream(non_blocking=True)
     send, receive = cupy.zeros(FLOATS, cupy.float32), cupy.zeros(FLOATS, cupy.float32)
     cupy.cuda.Device(rank).synchronize()
@@ -43,9 +43,9 @@ def with_cupy():
     return (lambda: all_reduce(*arguments)), stream.synchronize, (lambda: alone(*in_place)), nccl.get_version(), keep
 
 
-def chars(nccl):
-    """Releases of CuPy differ in whether an id's numbers have a sign."""
-    return "b" if any(min(nccl.get_unique_id()) < 0 for _ in range(4)) else "B"
+def as_id(nccl, data):
+    """An id is bytes in newer releases of CuPy, and a tuple in older ones."""
+    return data if isinstance(nccl.get_unique_id(), bytes) else struct.unpack("128b", data)
 
 
 def with_torch():

@@ -35,9 +35,10 @@ def with_cupy(unique_id):
     from cupy.cuda import nccl
 
     cupy.cuda.Device(device).use()
-    # Releases differ in whether an id's numbers have a sign.
-    signed = any(min(nccl.get_unique_id()) < 0 for _ in range(4))
-    comm = nccl.NcclCommunicator(2, struct.unpack("128b" if signed else "128B", unique_id), 1)
+    # An id is bytes in newer releases of CuPy, and a tuple in older ones.
+    if not isinstance(nccl.get_unique_id(), bytes):
+        unique_id = struct.unpack("128b", unique_id)
+    comm = nccl.NcclCommunicator(2, unique_id, 1)
     stream = cupy.cuda.Stream(non_blocking=True)
     for _ in range(ROUNDS):
         data = cupy.full(COUNT, MINE, dtype=cupy.float32)
