@@ -31,11 +31,19 @@ func (w *worker) work(ctx context.Context) {
 	// capture belongs to a thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	err := w.sweep(ctx)
+	binding, err := w.ranks[0].dev.Bind()
+	if err != nil {
+		w.run.fail(err)
+		return
+	}
+	err = w.sweep(ctx)
 	if closed := w.timed.close(); err == nil {
 		err = closed
 	}
 	if closed := w.single.close(); err == nil {
+		err = closed
+	}
+	if closed := binding.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
