@@ -151,6 +151,8 @@ func TestNCCLEnvIsAScript(t *testing.T) {
 // Every mistake is one line, with the right status.
 func TestMistakes(t *testing.T) {
 	file := dgx(t)
+	other := filepath.Join(t.TempDir(), "other.txt")
+	require.NoError(t, os.WriteFile(other, []byte("package main\n"), 0o644))
 	for _, c := range []struct {
 		status int
 		args   []string
@@ -168,7 +170,7 @@ func TestMistakes(t *testing.T) {
 		{exitUsage, []string{"exec", "--rank", "2", "--ranks", "2", "--", "true"}, []string{"0 to 1"}},
 		{exitUsage, []string{"exec", "--from", file, "--", "true"}, []string{"--dry-run"}},
 		{exitFailed, []string{"--from", "no-such-file"}, []string{"no-such-file"}},
-		{exitFailed, []string{"--from", "main.go"}, []string{"main.go", "not a description"}},
+		{exitFailed, []string{"--from", other}, []string{"other.txt", "not a description"}},
 		{exitFailed, []string{"--from", file, "--explain", "GPU9"}, []string{"GPU9", "GPU7", "mlx5_0"}},
 		{exitFailed, []string{"--from", file, "--plan", "9"}, []string{"9 ranks", "8 GPUs"}},
 		{exitFailed, []string{"--from", file, "-o", filepath.Join("no-such-folder", "x.svg")}, []string{"no-such-folder"}},
