@@ -48,8 +48,9 @@ func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
 	if opts.GPUs != nil {
 		f, err := opts.GPUs.GPUFacts()
 		if err != nil {
-			opts.Comment += fmt.Sprintf("\nNVML could not be asked: %v", err)
-		} else {
+			opts.Comment += fmt.Sprintf("\nNVML could not be asked for everything: %v", err)
+		}
+		if err == nil || len(f.GPUs) > 0 {
 			facts = &f
 		}
 		opts.GPUs = nil

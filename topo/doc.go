@@ -34,11 +34,17 @@
 // Live reads this machine, without rights and without cgo, in a container and in a
 // virtual machine too; where a virtual machine shows no switches it says that it
 // cannot tell. Read does the same below any root. What only NVML knows, NVLinks
-// above all, comes in as plain values through ReadOptions.GPUs. Parse reads files:
-// captures, NCCL's topology XML, hwloc's XML, and the text of lspci and
-// nvidia-smi topo -m. Capture writes what a reading depends on as a text with
-// everything that identifies the machine replaced; it is how a wrong answer is
-// reported, and Parse reads it back.
+// above all, comes in as plain values through ReadOptions.GPUs, which package
+// fromnvml fills. Parse reads files: captures, NCCL's topology XML, hwloc's XML,
+// and the text of lspci and nvidia-smi topo -m. Capture writes what a reading
+// depends on as a text with everything that identifies the machine replaced; it is
+// how a wrong answer is reported, and Parse reads it back.
+//
+// # Binding
+//
+// BindThread, BindProcess and BindMemory put a goroutine's thread, a process and a
+// buffer where an Affinity says. The program topo of this module's examples starts
+// ranks in such a way.
 //
 // # Ownership
 //

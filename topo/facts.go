@@ -1,6 +1,9 @@
 package topo
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // GPUFacts are what NVML knows about a machine's GPUs and /sys does not, as plain
 // values. Package nvml's lists translate to them field by field.
@@ -29,7 +32,9 @@ type GPUFact struct {
 	Minor *int `json:"minor,omitempty"`
 }
 
-// GPUSource gives facts about the GPUs. It is asked once for each reading.
+// GPUSource gives facts about the GPUs. It is asked once for each reading. Facts
+// beside an error count: the error is what could not be read. Package fromnvml
+// makes a source of NVML.
 type GPUSource interface {
 	GPUFacts() (GPUFacts, error)
 }
@@ -46,7 +51,9 @@ func (r *reading) addFacts(source GPUSource) {
 	}
 	facts, err := source.GPUFacts()
 	if err != nil {
-		s.warn(WarnUnreadable, "NVML", "NVML could not be asked: %v.", err)
+		s.warn(WarnUnreadable, "NVML", "NVML could not be asked for everything: %s.", strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	if len(facts.GPUs) == 0 {
 		return
 	}
 	known := map[Address]*GPU{}

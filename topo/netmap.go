@@ -15,8 +15,12 @@ const (
 // error for an interface that it does not find, drops the errors of single files,
 // and goes by the node's GUID on InfiniBand, where the port's decides: with two
 // ports it names no device or the wrong one. So an answer fills a gap and never
-// replaces what is known.
+// replaces what is known. Where there is no gap it is not asked: for each interface
+// it reads the whole GID tables of all devices.
 func (s *System) mapNetdevs(ask netmapper) {
+	if !slices.ContainsFunc(s.HCAs, (*HCA).hasGap) {
+		return
+	}
 	hcas := map[string]*HCA{}
 	for _, h := range s.HCAs {
 		hcas[h.Name] = h
@@ -42,6 +46,11 @@ func (s *System) mapNetdevs(ask netmapper) {
 			n.RDMA = append(n.RDMA, h.Name)
 		}
 	}
+}
+
+// hasGap reports whether the interface of a port is not known.
+func (h *HCA) hasGap() bool {
+	return slices.ContainsFunc(h.Ports, func(p Port) bool { return len(p.Netdevs) == 0 })
 }
 
 // hasLinkAddress reports whether the interface is Ethernet, or InfiniBand with an

@@ -63,6 +63,7 @@ var roles = map[string]func(*process){
 	"one-gpu":      oneGPURole,
 	"signals":      signalsRole,
 	"peer":         peerRole,
+	"topology":     topologyRole,
 	"asleep":       func(*process) { select {} },
 }
 

@@ -153,6 +153,12 @@ func setUpDevices(spec jobSpec) error {
 	if spec.End != nil {
 		host, netdevs = spec.End.Name, []string{cableDev}
 	}
+	if spec.Staged {
+		netdevs = nil
+		for _, n := range spec.NICs {
+			netdevs = append(netdevs, n.Name)
+		}
+	}
 	if err := unix.Sethostname([]byte(host)); err != nil {
 		return fmt.Errorf("host name: %w", err)
 	}
@@ -168,6 +174,12 @@ func setUpDevices(spec jobSpec) error {
 		}
 	}
 	script := networkScript(spec.MTU)
+	if spec.Staged {
+		var err error
+		if script, err = stagedScript(spec.MTU, spec.NICs); err != nil {
+			return err
+		}
+	}
 	if spec.End != nil {
 		var err error
 		if script, err = cableScript(spec.MTU, *spec.End); err != nil {

@@ -49,9 +49,15 @@ type Job struct {
 
 	// Accel is "auto" ("" means the same), "kvm" or "tcg".
 	Accel string
-	// CPUs and MemoryMiB size the guest; 0 is 2 CPUs and 1024 MiB.
+	// CPUs and MemoryMiB size the guest; 0 is 2 CPUs and 1024 MiB, or what
+	// Machine has.
 	CPUs      int
 	MemoryMiB int
+	// Machine is the guest's hardware, nil a plain one with a veth pair. Its NICs
+	// take the place of the pair: each has an address 10.0.0.N/24 and a device
+	// rxeN, from 10.0.0.1 and rxe0 in the order of the machine's text. The image
+	// needs the modules of [Machine.Modules].
+	Machine *Machine
 	// MTU is the veth pair's, or the cable's; 0 is 4200, which gives the largest path MTU,
 	// 4096 bytes.
 	MTU int
@@ -93,6 +99,8 @@ type jobSpec struct {
 	OnePipe    bool
 	Stdin      bool
 	End        *pairEnd
+	Staged     bool
+	NICs       []stagedNIC
 	MTU        int
 	DeviceMode uint32
 }
@@ -118,6 +126,18 @@ func (j Job) withDefaults() (Job, error) {
 	case accelAuto, accelKVM, accelTCG:
 	default:
 		return j, fmt.Errorf("lab: accelerator %q: choose auto, kvm or tcg", j.Accel)
+	}
+	if j.Machine != nil {
+		if err := j.Machine.check(); err != nil {
+			return j, err
+		}
+		if j.CPUs != 0 || j.MemoryMiB != 0 {
+			return j, fmt.Errorf("lab: CPUs and memory are set, and the machine's nodes have them too: leave one out")
+		}
+		if j.end != nil {
+			return j, fmt.Errorf("lab: a guest of a pair has no machine: run it by itself")
+		}
+		j.CPUs, j.MemoryMiB = j.Machine.cpus(), j.Machine.memory()
 	}
 	for _, n := range []struct {
 		name       string
@@ -196,6 +216,9 @@ func (im *Image) jobTree(j Job) (tree, error) {
 		Path: program, Args: j.Args, Dir: j.Dir, Env: im.environment(j),
 		OnePipe: sameWriter(j.Stdout, j.Stderr), Stdin: j.Stdin != nil, End: j.end,
 		MTU: j.MTU, DeviceMode: permOf(j.DeviceMode),
+	}
+	if j.Machine != nil {
+		spec.Staged, spec.NICs = true, j.Machine.staged()
 	}
 	for _, m := range j.Out {
 		spec.Out = append(spec.Out, m.Guest)

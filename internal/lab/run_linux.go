@@ -14,9 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is what one guest is made of.
-type machine struct {
+// vm is what one guest is made of.
+type vm struct {
 	accel   string
+	machine *Machine // nil: so many CPUs and so much memory, and no more
 	cpus    int
 	memory  int // MiB
 	kernel  string
@@ -33,7 +34,7 @@ const (
 	linkFD   = 5 // and the next, of a guest of a pair
 )
 
-func (m machine) args() []string {
+func (m vm) args() []string {
 	cpu := "max"
 	accel := "tcg,thread=multi"
 	if m.accel == accelKVM {
@@ -46,11 +47,16 @@ func (m machine) args() []string {
 	const kernelArgs = "console=ttyS0 quiet panic=-1 oops=panic random.trust_cpu=1 tsc=reliable"
 	args := []string{
 		"-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
-		"-accel", accel, "-cpu", cpu, "-smp", fmt.Sprint(m.cpus), "-m", fmt.Sprint(m.memory),
+		"-accel", accel, "-cpu", cpu,
 		"-kernel", m.kernel, "-initrd", fmt.Sprintf("/proc/self/fd/%d", initrdFD), "-append", kernelArgs,
 		"-serial", "stdio",
 		"-chardev", fmt.Sprintf("socket,id=lab,fd=%d", portFD),
 		"-device", "virtio-serial-pci", "-device", "virtserialport,chardev=lab,name=" + portName,
+	}
+	if m.machine != nil {
+		args = append(args, m.machine.args()...)
+	} else {
+		args = append(args, "-smp", fmt.Sprint(m.cpus), "-m", fmt.Sprint(m.memory))
 	}
 	if m.link != nil {
 		args = append(args, m.link.args(linkFD)...)
@@ -68,7 +74,7 @@ type guest struct {
 
 // startGuest starts QEMU. It ends with the context, with stop, and with this
 // process, however that ends.
-func startGuest(ctx context.Context, qemu string, m machine) (*guest, error) {
+func startGuest(ctx context.Context, qemu string, m vm) (*guest, error) {
 	pair, err := socketpair("guest port")
 	if err != nil {
 		return nil, err
@@ -159,8 +165,8 @@ func (im *Image) runOne(ctx context.Context, qemu string, j Job, l *link) (Resul
 	defer initrd.Close()
 	start := time.Now()
 	console := &consoleTail{copy: j.Console}
-	g, err := startGuest(ctx, qemu, machine{
-		accel: j.Accel, cpus: j.CPUs, memory: j.MemoryMiB,
+	g, err := startGuest(ctx, qemu, vm{
+		accel: j.Accel, machine: j.Machine, cpus: j.CPUs, memory: j.MemoryMiB,
 		kernel: im.boot, initrd: initrd, console: console, link: l,
 	})
 	if err != nil {

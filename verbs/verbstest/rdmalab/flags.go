@@ -22,6 +22,8 @@ const (
 	verbList   = "list"
 	verbFetch  = "fetch"
 	verbDoctor = "doctor"
+
+	verbMachine = "machine"
 )
 
 const usage = `Usage:
@@ -32,6 +34,7 @@ const usage = `Usage:
   rdmalab list                          kernels known and cached
   rdmalab fetch [--kernel K] [--userland U] [--refresh]
   rdmalab doctor                        what a run needs and whether it is here
+  rdmalab machine NAME                  the text of a machine for --machine, to begin your own with
 
 As a test's runner: go test -exec 'rdmalab --kernel 6.1' ./verbs
 
@@ -47,6 +50,7 @@ type options struct {
 	jobs    []lab.Job // one, or two of a pair
 	timeout time.Duration
 	script  string
+	machine string // whose text is asked for
 	verbose bool
 	strict  bool
 	allow   *regexp.Regexp
@@ -79,9 +83,10 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.strict, "strict", false, "fail if a Go test was skipped (default for Go test binaries; --strict=false turns it off)")
 	allow := f.String("allow-skip", "", "tests whose name matches this regular expression may be skipped")
 	f.StringVar(&o.job.Accel, "accel", "auto", "auto, kvm or tcg (emulation)")
-	f.IntVar(&o.job.CPUs, "cpus", 2, "the guest's CPUs")
-	f.IntVar(&o.job.MemoryMiB, "memory", 1024, "the guest's memory in MiB")
-	f.IntVar(&o.job.MTU, "mtu", 4200, "MTU of v0 and v1")
+	f.IntVar(&o.job.CPUs, "cpus", 0, "the guest's CPUs (default 2, or those of --machine)")
+	f.IntVar(&o.job.MemoryMiB, "memory", 0, "the guest's memory in MiB (default 1024, or that of --machine)")
+	machine := f.String("machine", "", "the guest's NUMA nodes, PCI tree and NICs: "+machineNames()+", or a JSON file")
+	f.IntVar(&o.job.MTU, "mtu", 4200, "MTU of v0 and v1, or of the machine's NICs")
 	mode := f.String("device-mode", "0666", "permissions of /dev/infiniband's nodes, octal")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show the guest's console and times on standard error")
 	if err := f.Parse(args); err != nil {
@@ -93,7 +98,7 @@ func parse(args []string) (*options, error) {
 	rest := f.Args()
 	if len(rest) > 0 && f.ArgsLenAtDash() < 0 && o.script == "" {
 		switch rest[0] {
-		case verbPair, verbList, verbFetch, verbDoctor:
+		case verbPair, verbList, verbFetch, verbDoctor, verbMachine:
 			o.verb = rest[0]
 			if err := f.Parse(rest[1:]); err != nil {
 				if errors.Is(err, pflag.ErrHelp) {
@@ -102,6 +107,10 @@ func parse(args []string) (*options, error) {
 				return nil, err
 			}
 			rest = f.Args()
+			if o.verb == verbMachine && len(rest) == 1 {
+				o.machine = rest[0]
+				rest = nil
+			}
 			if o.verb != verbPair && len(rest) > 0 {
 				return nil, fmt.Errorf("%s takes no argument %q", o.verb, rest[0])
 			}
@@ -115,6 +124,11 @@ func parse(args []string) (*options, error) {
 	if err != nil {
 		f.Usage()
 		return nil, err
+	}
+	if *machine != "" {
+		if err := o.stage(*machine); err != nil {
+			return nil, err
+		}
 	}
 	if o.timeout <= 0 || o.job.BootTimeout <= 0 {
 		return nil, errors.New("time-outs must be positive")
@@ -205,6 +219,9 @@ func (o *options) fillJob(in, out, env []string, dir string) error {
 		o.job.In = append(o.job.In, lab.Mapping{Host: abs, Guest: abs})
 	}
 	o.job.Env = environment(os.Environ(), env)
+	if o.job.Machine != nil {
+		o.job.Env = append(o.job.Env, machineEnv+"="+o.machine)
+	}
 	return nil
 }
 
@@ -258,7 +275,7 @@ func environment(host, asked []string) []string {
 	for _, e := range host {
 		name, value, _ := strings.Cut(e, "=")
 		all[name] = value
-		if strings.HasPrefix(name, "GO") && name != "GOFABRIC_CACHE" && name != "GOFABRIC_LAB" && name != "GOFABRIC_LAB_USERLAND" {
+		if strings.HasPrefix(name, "GO") && name != "GOFABRIC_CACHE" && name != "GOFABRIC_LAB" && name != "GOFABRIC_LAB_USERLAND" && name != machineEnv {
 			set(name, value)
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -46,10 +48,31 @@ func TestParse(t *testing.T) {
 	assert.Equal(t, "7.3", o.cfg.Kernel)
 }
 
+func TestMachine(t *testing.T) {
+	o, err := parse([]string{"--machine", "two-socket", "--module", "x", "prog"})
+	require.NoError(t, err)
+	require.NotNil(t, o.jobs[0].Machine)
+	assert.Equal(t, []string{"x", "e1000e", "virtio_net"}, o.cfg.ExtraModules)
+	assert.Contains(t, o.jobs[0].Env, "GOFABRIC_LAB_MACHINE=two-socket")
+
+	o, err = parse([]string{"machine", "two-socket"})
+	require.NoError(t, err)
+	assert.Equal(t, verbMachine, o.verb)
+	var b bytes.Buffer
+	require.NoError(t, printMachine(&b, o.machine))
+	file := filepath.Join(t.TempDir(), "own.json")
+	require.NoError(t, os.WriteFile(file, b.Bytes(), 0o644))
+	m, err := readMachine(file)
+	require.NoError(t, err)
+	assert.Equal(t, lab.Machines()["two-socket"], m)
+	assert.ErrorContains(t, printMachine(&b, ""), "two-socket")
+}
+
 func TestParseRefuses(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"--nosuch", "x"}, {"--timeout", "-1s", "x"}, {"--device-mode", "999", "x"}, {"--in", ":", "x"},
 		{"--allow-skip", "(", "x"}, {"list", "extra"},
+		{"--machine", "no-such", "x"}, {"pair", "--machine", "two-socket", "--", "a", "--", "b"}, {"machine", "a", "b"},
 		{"pair", "--", "a"}, {"pair", "--", "a", "--"}, {"pair", "--script", "s", "--", "a", "--", "b"},
 	} {
 		_, err := parse(args)

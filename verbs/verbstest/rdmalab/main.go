@@ -54,6 +54,8 @@ func run(args []string) int {
 		err = fetch(ctx, o)
 	case verbDoctor:
 		err = doctor(ctx, o)
+	case verbMachine:
+		err = printMachine(os.Stdout, o.machine)
 	default:
 		limited, cancel := context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()

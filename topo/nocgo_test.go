@@ -1,0 +1,6 @@
+//go:build !cgo
+
+package topo
+
+// withCgo: the C library is in this program.
+const withCgo = false
