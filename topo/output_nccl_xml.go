@@ -310,14 +310,14 @@ func (x *ncclTree) pciAttributes(d *PCIDevice) []string {
 	if width == 0 {
 		width = d.Link.Width
 	}
+	// NCCL wants both. What is not known it writes, and reads, as "" and 0: then it
+	// reckons with 16 lanes of its default speed.
+	text := ""
 	if speed > 0 {
 		// NCCL compares the text: a speed has one decimal, and the word PCIe.
-		attrs = append(attrs, "link_speed", strconv.FormatFloat(speed, 'f', 1, 64)+" GT/s PCIe")
+		text = strconv.FormatFloat(speed, 'f', 1, 64) + " GT/s PCIe"
 	}
-	if width > 0 {
-		attrs = append(attrs, "link_width", strconv.Itoa(width))
-	}
-	return attrs
+	return append(attrs, "link_speed", text, "link_width", strconv.Itoa(width))
 }
 
 // needNumbers tells whether the GPUs are to be described. Where nothing is known

@@ -5,6 +5,7 @@ package gpulab
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -118,7 +119,13 @@ func (b *peerBench) measure(what string, count int) (float64, error) {
 			defer all.Done()
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
-			ns[i], errs[i] = b.rank(i, what, count)
+			binding, err := b.comms[i].Device().Bind()
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			ns[i], err = b.rank(i, what, count)
+			errs[i] = errors.Join(err, binding.Close())
 		}()
 	}
 	all.Wait()
