@@ -278,10 +278,12 @@ func bind(a topo.Affinity, o execOptions, warnings io.Writer) error {
 		return nil
 	}
 	_, err := topo.BindThread(a, topo.BindOptions{Strict: o.strict})
-	if err != nil && errors.Is(err, syscall.EPERM) && a.CPUs != nil && !o.strict {
+	if errors.Is(err, syscall.EPERM) && a.CPUs != nil && !o.strict {
 		// Memory comes from where the CPUs are all the same.
-		fmt.Fprintf(warnings, "topo: CPUs are bound, and memory follows them: %s\n", oneLine(err))
-		_, err = topo.BindThread(topo.Affinity{CPUs: a.CPUs}, topo.BindOptions{})
+		if _, err2 := topo.BindThread(topo.Affinity{CPUs: a.CPUs}, topo.BindOptions{}); err2 == nil {
+			fmt.Fprintf(warnings, "topo: the CPUs are bound, and memory follows them: %s\n", oneLine(err))
+			return nil
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w; or pass --no-bind", err)
