@@ -44,7 +44,8 @@ type capture struct {
 	obj    life.Object
 	origin *Stream
 	ended  atomic.Bool
-	mu     sync.Mutex // guards ending and the holds
+	over   chan struct{} // closed when it has let go of everything
+	mu     sync.Mutex    // guards ending and the holds
 	holds  []*captureHold
 }
 
@@ -103,7 +104,7 @@ func (s *Stream) BeginCapture(mode CaptureMode) error {
 	if r := s.dev.ctx.BeginCapture(s.h, raw); r != 0 {
 		return s.dev.check(op, r)
 	}
-	c := &capture{origin: s}
+	c := &capture{origin: s, over: make(chan struct{})}
 	life.Enter(&c.obj, c, "capture on "+s.name, s.life)
 	s.capture.Store(c)
 	return nil
@@ -169,6 +170,7 @@ func (c *capture) end(op string, want bool) (*Graph, error) {
 	if !ended {
 		return nil, err
 	}
+	defer close(c.over)
 	var g *Graph
 	switch {
 	case err != nil:
@@ -217,11 +219,13 @@ func (c *capture) users() []*life.Object {
 	return users
 }
 
-// abandon ends the capture and throws away what it recorded.
+// abandon ends the capture and throws away what it recorded. If somebody else is
+// ending it, the graph that comes out holds what it needs when abandon returns.
 func (c *capture) abandon() error {
 	const op = "give up capture"
 	_, err := c.end(op, false)
 	if c.ended.Load() {
+		<-c.over
 		// Whether it had been spoiled before does not matter any more.
 		return nil
 	}

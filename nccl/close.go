@@ -151,7 +151,21 @@ func (c *Comm) CloseAll() error {
 
 // closeChildren closes what uses the communicator, graphs first.
 func (c *Comm) closeChildren() error {
-	return errors.Join(c.graphs.CloseChildren(), c.obj.CloseChildren())
+	return errors.Join(c.closeGraphs(), c.obj.CloseChildren())
+}
+
+// closeGraphs closes the graphs that captured the communicator's work, and those
+// that other goroutines make of captures and graphs meanwhile: each of these ends
+// by that, so that there is an end.
+func (c *Comm) closeGraphs() error {
+	for {
+		if err := c.graphs.CloseChildren(); err != nil {
+			return err
+		}
+		if err := c.withoutGraphs(func() error { return nil }); !errors.Is(err, ErrBusy) {
+			return err
+		}
+	}
 }
 
 // Revoke stops everything that is under way on this rank, so that the
@@ -161,10 +175,12 @@ func (c *Comm) closeChildren() error {
 // Implements: ncclCommRevoke.
 func (c *Comm) Revoke(ctx context.Context) error {
 	return c.locked(ctx, "Revoke", func() error {
-		if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommRevoke}); err != nil {
-			return err
-		}
-		c.state.CompareAndSwap(ready, revoked)
-		return nil
+		return c.halting(ErrRevoked, func() error {
+			if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommRevoke}); err != nil {
+				return err
+			}
+			c.state.CompareAndSwap(ready, revoked)
+			return nil
+		})
 	})
 }

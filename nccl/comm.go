@@ -57,6 +57,8 @@ type Comm struct {
 	cause atomic.Pointer[error] // why it is broken
 	stop  chan struct{}         // closed when an abort begins
 	abort abortion
+	// halted is why work ended last that was not done.
+	halted atomic.Pointer[halt]
 }
 
 // States of a communicator. They only grow, but for suspended and back.
@@ -82,6 +84,7 @@ func newComm(lib *library, dev *cuda.Device, rank, size int, cfg Config) *Comm {
 		serial: serials.Add(1),
 		turn:   make(chan struct{}, 1),
 		stop:   make(chan struct{}),
+		abort:  abortion{begun: make(chan struct{}), done: make(chan struct{})},
 		slot:   cnccl.NewSlot(),
 		batch:  cnccl.NewBatch(lib.Library),
 	}

@@ -49,7 +49,7 @@ func (c *Comm) closeAfterGraphs(close func() error) error {
 	if !c.made() {
 		return nil
 	}
-	return errors.Join(c.graphs.CloseChildren(), close())
+	return errors.Join(c.closeGraphs(), close())
 }
 
 // Registration is memory that NCCL was told about, so that it moves data there

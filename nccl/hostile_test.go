@@ -1,0 +1,218 @@
+//go:build linux && cgo
+
+package nccl
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/gofabric/gofabric/cuda"
+	"github.com/gofabric/gofabric/internal/fakegpu"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// begin has the ranks begin a reduction that does not end.
+func (r *rig) begin(gpu *fakegpu.Control) {
+	r.t.Helper()
+	r.connect(16)
+	gpu.Set(fakegpu.CollectiveHold, 1)
+	g := NewGroup()
+	for i, c := range r.comms {
+		b := r.alloc(i, make([]byte, 64))
+		require.NoError(r.t, g.AllReduce(c, b.Span(), b.Span(), 16, Float32, Sum, r.streams[i]))
+	}
+	require.NoError(r.t, g.Run(r.ctx))
+	require.NoError(r.t, g.Close())
+}
+
+// An abort ends the kernels, so the stream is done; the data is not.
+func TestWaitTellsOfAnAbort(t *testing.T) {
+	gpu := fakes(t)
+	for range 20 {
+		r := newRig(t, 2, Config{})
+		r.begin(gpu)
+		waited := make(chan error, 2)
+		for i, c := range r.comms {
+			go func() { waited <- c.Wait(r.ctx, r.streams[i]) }()
+		}
+		time.Sleep(3 * time.Millisecond)
+		require.NoError(t, AbortAll(r.ctx, r.comms...))
+		for range 2 {
+			require.ErrorIs(t, <-waited, ErrAborted)
+		}
+		gpu.Set(fakegpu.CollectiveHold, 0)
+	}
+}
+
+func TestWaitTellsOfARevocation(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 2, Config{})
+	needs(t, 2, 28, 7)
+	r.begin(gpu)
+	waited := make(chan error, 2)
+	for i, c := range r.comms {
+		go func() { waited <- c.Wait(r.ctx, r.streams[i]) }()
+	}
+	time.Sleep(3 * time.Millisecond)
+	require.NoError(t, each(r.comms, func(c *Comm) error { return c.Revoke(r.ctx) }))
+	for range 2 {
+		require.ErrorIs(t, <-waited, ErrRevoked)
+	}
+	gpu.Set(fakegpu.CollectiveHold, 0)
+}
+
+func TestAbortWithoutAContext(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	require.ErrorIs(t, r.comms[0].Abort(noContext), ResultInvalidArgument)
+	require.NoError(t, r.comms[0].AsyncError())
+}
+
+// The context of a program that is being stopped has ended, and it aborts.
+func TestAbortWithAContextThatHasEnded(t *testing.T) {
+	live := liveComms(t)
+	for range 20 {
+		r := newRig(t, 1, Config{})
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		err := r.comms[0].Abort(ctx)
+		if err != nil {
+			require.ErrorIs(t, err, ErrStuck)
+		}
+		require.Eventually(t, func() bool { return liveComms(t) == live }, time.Second, time.Millisecond, "the abort began: %v", err)
+		require.NoError(t, r.comms[0].Abort(r.ctx))
+	}
+}
+
+// Two aborts of one communicator are each bounded by their own context.
+func TestEachAbortHasItsOwnBound(t *testing.T) {
+	r := newRig(t, 1, Config{AbortTimeout: time.Hour})
+	c := r.comms[0]
+	require.NoError(t, c.lock(r.ctx)) // stands for a call inside NCCL
+	first := make(chan error, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { first <- c.Abort(ctx) }()
+	<-c.stop
+	time.Sleep(10 * time.Millisecond)
+	second := make(chan error, 1)
+	go func() { second <- c.Abort(soon(t)) }()
+	select {
+	case err := <-second:
+		require.ErrorIs(t, err, ErrStuck)
+	case <-time.After(5 * time.Second):
+		t.Error("the second abort waits as long as the first")
+	}
+	cancel()
+	require.ErrorIs(t, <-first, ErrStuck)
+	c.unlock()
+	require.NoError(t, c.Abort(r.ctx))
+}
+
+// NCCL's numbers have 32 bits.
+func TestNumbersBeyondNCCLsAreRefused(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	c, ctx := r.comms[0], r.ctx
+	const big = 1 << 32
+	id, err := NewUniqueID()
+	require.NoError(t, err)
+	for name, call := range map[string]func() error{
+		"color": func() error { _, err := c.Split(ctx, big, 0, Config{}); return err },
+		"color that turns negative": func() error {
+			_, err := c.Split(ctx, math.MaxUint32, 0, Config{})
+			return err
+		},
+		"key":      func() error { _, err := c.Split(ctx, 0, big, Config{}); return err },
+		"low key":  func() error { _, err := c.Split(ctx, 0, -big, Config{}); return err },
+		"size":     func() error { _, err := InitRank(ctx, r.devs[0], id, 0, big+1, Config{}); return err },
+		"growth":   func() error { _, err := c.Grow(soon(t), big+2, &id, Config{}); return err },
+		"MinCTAs":  func() error { _, err := c.Split(ctx, 0, 0, Config{MinCTAs: big, MaxCTAs: big}); return err },
+		"NVLSCTAs": func() error { _, err := c.Split(ctx, 0, 0, Config{NVLSCTAs: big}); return err },
+		"negative": func() error { _, err := c.Split(ctx, 0, 0, Config{NVLSCTAs: -1}); return err },
+		"CGAClusterSize": func() error {
+			_, err := c.Split(ctx, 0, 0, Config{CGAClusterSize: Int(big)})
+			return err
+		},
+		"unset": func() error {
+			_, err := c.Split(ctx, 0, 0, Config{TrafficClass: Int(math.MinInt32)})
+			return err
+		},
+	} {
+		assert.ErrorIs(t, call(), ResultInvalidArgument, name)
+	}
+	r.sumOnce()
+}
+
+func TestNumbersOfWindowsAndSignalsBeyondNCCLs(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	needs(t, 2, 29, 2)
+	c, ctx := r.comms[0], r.ctx
+	const big = 1 << 32
+	assert.ErrorIs(t, c.WaitSignal(ctx, []SignalWait{{Peer: 0, Count: big}}, r.streams[0]), ResultInvalidArgument)
+	m, err := MemAlloc(r.devs[0], 1<<21)
+	require.NoError(t, err)
+	w, err := c.RegisterWindow(ctx, m.Span(), WindowSymmetric)
+	require.NoError(t, err)
+	_, err = w.PeerPointer(ctx, 0, big)
+	assert.ErrorIs(t, err, ResultInvalidArgument)
+	_, err = w.LSAPointer(ctx, 0, big)
+	assert.ErrorIs(t, err, ResultInvalidArgument)
+	require.NoError(t, w.Close())
+	require.NoError(t, m.Close())
+	r.sumOnce()
+}
+
+// A graph that is instantiated while its communicator is aborted is closed too,
+// or refused.
+func TestInstantiateBesideAbort(t *testing.T) {
+	for range 40 {
+		r := newRig(t, 1, Config{})
+		r.connect(16)
+		b := r.alloc(0, make([]byte, 64))
+		s := r.streams[0]
+		require.NoError(t, s.BeginCapture(cuda.CaptureRelaxed))
+		require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 16, Float32, Sum, s))
+		graph, err := s.EndCapture()
+		require.NoError(t, err)
+		done := make(chan struct{})
+		started := make(chan struct{})
+		go func() {
+			defer close(done)
+			for i := 0; ; i++ {
+				if _, err := graph.Instantiate(); err != nil {
+					return
+				}
+				if i == 3 {
+					close(started)
+				}
+			}
+		}()
+		<-started
+		require.NoError(t, r.comms[0].Abort(r.ctx))
+		<-done
+		require.NoError(t, r.devs[0].CloseAll())
+	}
+}
+
+// The capture ends in another goroutine while its communicator is aborted.
+func TestEndCaptureBesideAbort(t *testing.T) {
+	for range 60 {
+		r := newRig(t, 1, Config{})
+		r.connect(16)
+		b := r.alloc(0, make([]byte, 64))
+		s := r.streams[0]
+		require.NoError(t, s.BeginCapture(cuda.CaptureRelaxed))
+		require.NoError(t, r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 16, Float32, Sum, s))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if graph, err := s.EndCapture(); err == nil {
+				_, _ = graph.Instantiate()
+			}
+		}()
+		require.NoError(t, r.comms[0].Abort(r.ctx))
+		<-done
+		require.NoError(t, r.devs[0].CloseAll())
+	}
+}
