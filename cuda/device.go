@@ -100,6 +100,10 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	if err := d.use(); err != nil {
 		return d.err(op, err)
 	}
+	if ctx == nil {
+		d.obj.Done()
+		return d.err(op, errNoContext)
+	}
 	d.hold()
 	d.obj.Done()
 	done := make(chan ccuda.Result, 1)

@@ -191,6 +191,10 @@ func (s *Stream) finish(ctx context.Context, op string) error {
 		return s.device().err(op, err)
 	}
 	d := s.dev
+	if ctx == nil {
+		s.life.Done()
+		return d.err(op, errNoContext)
+	}
 	e, r := d.takeEvent()
 	if r == 0 {
 		if r = d.ctx.RecordEvent(e, s.h); r != 0 {
