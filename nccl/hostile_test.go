@@ -5,6 +5,7 @@ package nccl
 import (
 	"context"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -215,4 +216,47 @@ func TestEndCaptureBesideAbort(t *testing.T) {
 		<-done
 		require.NoError(t, r.devs[0].CloseAll())
 	}
+}
+
+// Every method of everything that was never made answers, and nothing panics.
+func TestZeroValuesAnswer(t *testing.T) {
+	useFakes(t)
+	type contextType = context.Context
+	for _, zero := range []any{&Comm{}, &Group{}, &Window{}, &Registration{}, &CustomOp{}, &Memory{}} {
+		v := reflect.ValueOf(zero)
+		for i := range v.NumMethod() {
+			name := v.Type().Elem().Name() + "." + v.Type().Method(i).Name
+			for _, ctx := range []context.Context{context.Background(), noContext} {
+				args := make([]reflect.Value, v.Method(i).Type().NumIn())
+				for k := range args {
+					in := v.Method(i).Type().In(k)
+					args[k] = reflect.Zero(in)
+					if in == reflect.TypeFor[contextType]() && ctx != nil {
+						args[k] = reflect.ValueOf(ctx)
+					}
+				}
+				assert.NotPanics(t, func() { v.Method(i).Call(args) }, name)
+			}
+		}
+	}
+	// Arguments that were never made.
+	r := newRig(t, 1, Config{})
+	c, ctx := r.comms[0], r.ctx
+	b := r.alloc(0, make([]byte, 64)).Span()
+	id := UniqueID{}
+	for name, call := range map[string]func() error{
+		"stream":  func() error { return c.AllReduce(ctx, b, b, 1, Float32, Sum, &cuda.Stream{}) },
+		"wait":    func() error { return c.Wait(ctx, &cuda.Stream{}) },
+		"device":  func() error { _, err := InitRank(ctx, &cuda.Device{}, id, 0, 1, Config{}); return err },
+		"devices": func() error { _, err := InitAll(ctx, []*cuda.Device{{}}, Config{}); return err },
+		"memory":  func() error { _, err := MemAlloc(&cuda.Device{}, 64); return err },
+		"window": func() error {
+			return c.PutSignal(ctx, b, 1, Float32, 0, &Window{}, 0, SignalOptions{}, r.streams[0])
+		},
+		"abort": func() error { return AbortAll(ctx, nil) },
+	} {
+		assert.NotPanics(t, func() { assert.Error(t, call(), name) }, name)
+	}
+	assert.NoError(t, AbortAll(ctx, &Comm{}))
+	r.sumOnce()
 }
