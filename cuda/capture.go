@@ -87,6 +87,11 @@ func (s *Stream) notCapturing(op string) error {
 // graph, in place of being done, until EndCapture. Streams that wait for an event
 // recorded on this one join the capture, and must be waited for before it ends.
 //
+// It answers ErrorIllegalState while another goroutine is putting work of a
+// communicator on the stream, and after such a call was given up until the
+// communicator is aborted: it could not be known on which side of the beginning
+// that work falls.
+//
 // Implements: cuStreamBeginCapture.
 func (s *Stream) BeginCapture(mode CaptureMode) error {
 	const op = "begin capture"
@@ -101,6 +106,10 @@ func (s *Stream) BeginCapture(mode CaptureMode) error {
 	if open(&s.capture) != nil {
 		return s.dev.code(op, ErrorIllegalState, "a capture is open on "+s.String())
 	}
+	if err := s.exclude(op); err != nil {
+		return err
+	}
+	defer s.work.Unlock()
 	if r := s.dev.ctx.BeginCapture(s.h, raw); r != 0 {
 		return s.dev.check(op, r)
 	}
@@ -108,6 +117,15 @@ func (s *Stream) BeginCapture(mode CaptureMode) error {
 	life.Enter(&c.obj, c, "capture on "+s.name, s.life)
 	s.capture.Store(c)
 	return nil
+}
+
+// exclude keeps work of communicators off the stream until s.work.Unlock.
+func (s *Stream) exclude(op string) error {
+	if s.work.TryLock() {
+		return nil
+	}
+	return s.dev.code(op, ErrorIllegalState, "work of a communicator is being put on "+s.String()+
+		" by another goroutine, or a call was given up that may still do so: then abort the communicator")
 }
 
 // EndCapture ends the capture that BeginCapture began on this stream, and returns

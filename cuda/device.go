@@ -49,7 +49,7 @@ func Open(ordinal int) (*Device, error) {
 		return nil, &OpError{Op: op, Device: ordinal, Err: driverError(r)}
 	}
 	d := &Device{raw: raw, ctx: ctx, info: info}
-	d.null = Stream{life: &d.obj, dev: d, name: "null stream"}
+	d.null.life, d.null.dev, d.null.name, d.null.serial = &d.obj, d, "null stream", streamSerials.Add(1)
 	d.shared.references = 1
 	life.Enter(&d.obj, d, fmt.Sprintf("GPU %d", ordinal))
 	return d, nil

@@ -14,12 +14,27 @@ func init() {
 			}
 			return &d.obj
 		},
-		Stream: func(stream any) *life.Object {
+		Begin: func(stream any) error {
+			s, _ := stream.(*Stream)
+			if err := s.use(); err != nil {
+				return err
+			}
+			s.work.RLock()
+			return nil
+		},
+		End: func(stream any) {
+			s := stream.(*Stream)
+			s.work.RUnlock()
+			s.life.Done()
+		},
+		Keep:   func(stream any) { stream.(*Stream).work.RLock() },
+		Unkeep: func(stream any) { stream.(*Stream).work.RUnlock() },
+		Serial: func(stream any) uint64 {
 			s, ok := stream.(*Stream)
 			if !ok || s == nil {
-				return nil
+				return 0
 			}
-			return s.life
+			return s.serial
 		},
 		HoldCapture: func(stream any, user *life.Object) error {
 			s, ok := stream.(*Stream)

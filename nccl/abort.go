@@ -156,6 +156,7 @@ func (c *Comm) abortInside() error {
 		errs = append(errs, c.abortHandle(s.Comm()))
 	}
 	c.free()
+	c.leaveStreams()
 	c.abort.happened.Store(true)
 	c.state.Store(gone)
 	left := c.closeOwn(func() error { return nil })

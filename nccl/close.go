@@ -91,10 +91,17 @@ const closeGrace = time.Second
 
 // destroy is called with the turn taken and no children left.
 func (c *Comm) destroy(ctx context.Context) error {
+	// An abort that has begun since takes over as soon as the turn is given back.
+	if err := c.usable(finalized, revoked); err != nil {
+		return err
+	}
 	// A revoked communicator counts as finalized, and before 2.14.3 ending was
 	// one step.
 	if c.state.Load() == ready && c.lib.supported[cnccl.FnCommFinalize] {
 		if err := c.finalize(ctx); err != nil {
+			return err
+		}
+		if err := c.usable(finalized); err != nil {
 			return err
 		}
 	}

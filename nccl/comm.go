@@ -52,6 +52,9 @@ type Comm struct {
 	// What grew out of this communicator has a thread of NCCL's of its own, which
 	// uses this one; other children are made by this one's thread.
 	orphans, grown []cnccl.Slot
+	// Streams of operations that were given up, on which NCCL may put them until
+	// the abort.
+	kept []*cuda.Stream
 
 	state atomic.Int32
 	cause atomic.Pointer[error] // why it is broken

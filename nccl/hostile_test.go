@@ -4,6 +4,7 @@ package nccl
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"testing"
@@ -259,4 +260,95 @@ func TestZeroValuesAnswer(t *testing.T) {
 	}
 	assert.NoError(t, AbortAll(ctx, &Comm{}))
 	r.sumOnce()
+}
+
+// A capture does not begin on a stream while NCCL is still at work on what goes
+// there, be it in a call or after one that was given up: the graph would hold the
+// communicator's work without anybody knowing.
+func TestCaptureKeepsClearOfWorkUnderWay(t *testing.T) {
+	gpu := fakes(t)
+	for name, issue := range map[string]func(r *rig, ctx context.Context, b cuda.Span) error{
+		"operation": func(r *rig, ctx context.Context, b cuda.Span) error {
+			return r.comms[0].AllReduce(ctx, b, b, 16, Float32, Sum, r.streams[0])
+		},
+		"group": func(r *rig, ctx context.Context, b cuda.Span) error {
+			g := NewGroup()
+			defer g.Close()
+			if err := g.AllReduce(r.comms[0], b, b, 16, Float32, Sum, r.streams[0]); err != nil {
+				return err
+			}
+			return g.Run(ctx)
+		},
+	} {
+		r := newRig(t, 1, Config{})
+		r.connect(16)
+		b := r.alloc(0, make([]byte, 64))
+		s := r.streams[0]
+		gpu.Set(fakegpu.JobHold, 1)
+		ctx, cancel := context.WithCancel(r.ctx)
+		given := make(chan error, 1)
+		go func() { given <- issue(r, ctx, b.Span()) }()
+		require.Eventually(t, func() bool {
+			err := s.BeginCapture(cuda.CaptureRelaxed)
+			if err == nil {
+				graph, err := s.EndCapture()
+				require.NoError(t, err)
+				require.NoError(t, graph.Close())
+			}
+			return errors.Is(err, cuda.ErrorIllegalState)
+		}, patience, time.Millisecond, name)
+		cancel()
+		require.ErrorIs(t, <-given, context.Canceled, name)
+		require.ErrorIs(t, s.BeginCapture(cuda.CaptureRelaxed), cuda.ErrorIllegalState, name)
+		other, err := r.devs[0].CreateStream(cuda.StreamOptions{})
+		require.NoError(t, err)
+		require.NoError(t, other.BeginCapture(cuda.CaptureRelaxed), "another stream has nothing to do with it")
+		e, err := r.devs[0].CreateEvent(cuda.EventOptions{})
+		require.NoError(t, err)
+		require.NoError(t, e.Record(other))
+		require.ErrorIs(t, s.WaitEvent(e), cuda.ErrorIllegalState, "joining is beginning")
+		graph, err := other.EndCapture()
+		require.NoError(t, err)
+		require.NoError(t, graph.Close())
+		gpu.Set(fakegpu.JobHold, 0)
+		require.NoError(t, r.comms[0].Abort(r.ctx))
+		require.NoError(t, s.BeginCapture(cuda.CaptureRelaxed), "after the abort nothing comes")
+		graph, err = s.EndCapture()
+		require.NoError(t, err)
+		require.NoError(t, graph.Close())
+	}
+}
+
+// Two groups that name two streams in opposite orders take them in one order, so
+// that two closes in between cannot stop both for good.
+func TestGroupsTakeStreamsInOneOrder(t *testing.T) {
+	r := newRig(t, 1, Config{})
+	more, err := r.devs[0].CreateStream(cuda.StreamOptions{})
+	require.NoError(t, err)
+	b := r.alloc(0, make([]byte, 64)).Span()
+	streams := []*cuda.Stream{r.devs[0].NullStream(), r.streams[0], more}
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0, 1}} {
+		g := NewGroup()
+		for _, i := range order {
+			require.NoError(t, g.AllReduce(r.comms[0], b, b, 16, Float32, Sum, streams[i]))
+		}
+		assert.Equal(t, streams, g.streams)
+		require.NoError(t, g.Close())
+	}
+}
+
+// An abort that comes between the beginning of Close and NCCL: nothing is
+// destroyed that was not finalized, which would wait for ranks that abort.
+func TestAbortJustBeforeDestroy(t *testing.T) {
+	gpu := fakes(t)
+	r := newRig(t, 2, Config{AbortTimeout: 5 * time.Second})
+	r.begin(gpu)
+	c := r.comms[0]
+	require.NoError(t, c.lock(r.ctx)) // as Close has it
+	c.tell()
+	err := c.destroy(r.ctx)
+	require.ErrorIs(t, err, ErrAborted)
+	c.unlock()
+	require.NoError(t, AbortAll(r.ctx, r.comms...))
+	gpu.Set(fakegpu.CollectiveHold, 0)
 }
