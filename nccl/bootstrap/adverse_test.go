@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gofabric/gofabric/internal/testutil"
 )
 
 var noContext context.Context
@@ -139,4 +142,90 @@ func checkEnvironment(t testing.TB, environ []string) {
 	var e *EnvironmentError
 	var we *WorldError
 	assert.True(t, errors.As(err, &e) || errors.As(err, &we), "%T", err)
+}
+
+// A head that answers an operation that was given up more than once: the rank
+// returns all the same.
+func TestHeadThatAnswersTooOften(t *testing.T) {
+	for range 30 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		w := World{Address: l.Addr().String()}.of(1, 2)
+		o := Options{}.settled()
+		key := authKey(o.Secret, nil)
+		go func() {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, body, _ := readFrame(conn, handshake)
+			challenge := make([]byte, nonceLen)
+			_, _ = conn.Write(frame(kindChallenge, challenge))
+			_, _, _ = readFrame(conn, handshake)
+			_, _ = conn.Write(frame(kindAccepted, proof(key, headProof, body, challenge)))
+			_, _ = conn.Write(frame(kindWelcome, encodePeers(seat([]hello{identity(w.of(0, 2)), identity(w)}))))
+			for {
+				kind, _, err := readFrame(conn, handshake)
+				if err != nil {
+					return
+				}
+				if kind == kindAbandon {
+					one := frame(kindResult, encodeResult(1, nil))
+					_, _ = conn.Write(append(append(append([]byte{}, one...), one...), one...))
+				}
+			}
+		}()
+		s, err := Connect(testContext(t), w, o)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
+		done := make(chan error, 1)
+		go func() { done <- s.Barrier(ctx) }()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the barrier does not return")
+		}
+		cancel()
+		require.NoError(t, s.Close())
+		_ = l.Close()
+	}
+}
+
+// What a program holds a rank's port with and says nothing costs rank 0 no more
+// than its time.
+func TestSilentHolderOfThePort(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err = Connect(ctx, World{Address: l.Addr().String()}.of(0, 2), Options{})
+	require.Error(t, err)
+	assert.Less(t, time.Since(begin), 5*time.Second)
+	ctx, cancel = context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	begin = time.Now()
+	_, err = Connect(ctx, World{Address: l.Addr().String()}.of(1, 2), Options{})
+	require.ErrorIs(t, err, ErrRankMissing)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	assert.Less(t, time.Since(begin), 5*time.Second)
+}
+
+// IPv6, by number and with brackets.
+func TestIPv6(t *testing.T) {
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		testutil.Skip(t, "this machine has no IPv6: "+err.Error())
+	}
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, port, _ := net.SplitHostPort(address)
+	w, err := FromEnvironment(Options{Environ: []string{"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=::1", "MASTER_PORT=" + port}})
+	require.NoError(t, err)
+	assert.Equal(t, address, w.Address)
+	for _, s := range together(t, w, 2, Options{}) {
+		assert.Equal(t, 2, s.Size())
+	}
 }
