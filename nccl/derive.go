@@ -95,8 +95,7 @@ func (c *Comm) UniqueID(ctx context.Context) (UniqueID, error) {
 	err := c.locked(ctx, "UniqueID", func() error {
 		s := cnccl.NewSlot()
 		s.SetIDs(id)
-		if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommGetUniqueId, Slot: s.Address()}); err != nil {
-			c.orphans = append(c.orphans, s)
+		if err := c.fill(ctx, s, cnccl.Op{Function: cnccl.FnCommGetUniqueId}); err != nil {
 			return err
 		}
 		id = s.ID()

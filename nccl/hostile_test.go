@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gofabric/gofabric/cuda"
+	"github.com/gofabric/gofabric/internal/cnccl"
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -351,4 +352,20 @@ func TestAbortJustBeforeDestroy(t *testing.T) {
 	c.unlock()
 	require.NoError(t, AbortAll(r.ctx, r.comms...))
 	gpu.Set(fakegpu.CollectiveHold, 0)
+}
+
+// A refusal that harms nothing leaves nothing behind until the end either.
+func TestRefusedUniqueIDsTakeNoMemory(t *testing.T) {
+	r := newRig(t, 1, Config{Blocking: true})
+	c := r.comms[0]
+	gpu := fakes(t)
+	for range 10 {
+		if c.lib.supported[cnccl.FnCommGetUniqueId] {
+			require.NoError(t, gpu.Fail("ncclCommGetUniqueId", int(ResultInvalidArgument), 0, 1))
+		}
+		_, err := c.UniqueID(r.ctx)
+		require.Error(t, err)
+	}
+	assert.Empty(t, c.orphans)
+	r.sumOnce()
 }
