@@ -170,7 +170,12 @@ func (d *Device) CloseAll() error {
 	if d == nil {
 		return nil
 	}
-	return errors.Join(d.obj.CloseChildren(), d.Close())
+	err := d.obj.CloseChildren()
+	if errors.Is(err, ErrBusy) {
+		// A stream that an older communicator was using: that is closed by now.
+		err = d.obj.CloseChildren()
+	}
+	return errors.Join(err, d.Close())
 }
 
 // closing runs what destroys an object. If the context is lost, so is the

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"fmt"
+
 	"github.com/gofabric/gofabric/internal/cudahook"
 	"github.com/gofabric/gofabric/internal/life"
 )
@@ -19,12 +21,17 @@ func init() {
 			if err := s.use(); err != nil {
 				return err
 			}
+			if !s.inside.TryRLock() {
+				s.life.Done()
+				return fmt.Errorf("%w: the stream is being closed", ErrBusy)
+			}
 			s.work.RLock()
 			return nil
 		},
 		End: func(stream any) {
 			s := stream.(*Stream)
 			s.work.RUnlock()
+			s.inside.RUnlock()
 			s.life.Done()
 		},
 		Keep:   func(stream any) { stream.(*Stream).work.RLock() },

@@ -26,7 +26,11 @@ type Stream struct {
 	// work is read by whoever puts work of a communicator on the stream. Captures
 	// begin and are joined with it written, and never wait for it: work that goes
 	// into a capture must have been told of it.
-	work   sync.RWMutex
+	work sync.RWMutex
+	// inside is read by whoever is inside a communicator's call with the stream.
+	// Close does not wait for it: such a call may last until the communicator is
+	// aborted, and meanwhile nobody else could use the stream.
+	inside sync.RWMutex
 	serial uint64
 }
 
@@ -259,14 +263,19 @@ func (s *Stream) WaitEvent(e *Event) error {
 }
 
 // Close destroys the stream. Work on it goes on. It fails with ErrBusy while a
-// capture is open on it.
+// capture is open on it, and while a call of a communicator is putting work there.
 //
 // Implements: cuStreamDestroy.
 func (s *Stream) Close() error {
 	if s == nil || s.dev == nil {
 		return nil
 	}
-	return s.dev.closing("destroy stream", &s.own, func() ccuda.Result {
+	const op = "destroy stream"
+	if !s.inside.TryLock() {
+		return s.dev.err(op, fmt.Errorf("%w: a call of a communicator is putting work on it", ErrBusy))
+	}
+	defer s.inside.Unlock()
+	return s.dev.closing(op, &s.own, func() ccuda.Result {
 		if s.foreign {
 			return 0
 		}

@@ -369,3 +369,33 @@ func TestRefusedUniqueIDsTakeNoMemory(t *testing.T) {
 	assert.Empty(t, c.orphans)
 	r.sumOnce()
 }
+
+// A stream that is closed while NCCL is inside a call with it: the close says so
+// at once, and stops nobody else.
+func TestStreamClosedUnderACall(t *testing.T) {
+	gpu := fakes(t)
+	r := newBench(t, 1)
+	b := r.alloc(0, make([]byte, 64)) // older than the communicator, and closed after it
+	r.init(Config{AbortTimeout: 10 * time.Second})
+	r.connect(16)
+	s, err := r.devs[0].CreateStream(cuda.StreamOptions{})
+	require.NoError(t, err)
+	gpu.Set(fakegpu.JobHold, 1)
+	done := make(chan error, 1)
+	go func() {
+		done <- r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 16, Float32, Sum, s)
+	}()
+	require.Eventually(t, func() bool {
+		return len(r.comms[0].turn) == 1 && s.BeginCapture(cuda.CaptureRelaxed) != nil
+	}, patience, time.Millisecond)
+	require.ErrorIs(t, s.Close(), ErrBusy)
+	if err := r.comms[0].Wait(soon(t), s); err != nil {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	// The newest goes first, and the stream is newer than the communicator.
+	time.AfterFunc(50*time.Millisecond, func() { gpu.Set(fakegpu.JobHold, 0) })
+	require.NoError(t, r.devs[0].CloseAll())
+	if err := <-done; err != nil { // it may have been issued just before
+		require.ErrorIs(t, err, ErrAborted)
+	}
+}
