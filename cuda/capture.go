@@ -44,7 +44,8 @@ type capture struct {
 	obj    life.Object
 	origin *Stream
 	ended  atomic.Bool
-	mu     sync.Mutex // guards ending and the holds
+	over   chan struct{} // closed when it has let go of everything
+	mu     sync.Mutex    // guards ending and the holds
 	holds  []*captureHold
 }
 
@@ -86,6 +87,11 @@ func (s *Stream) notCapturing(op string) error {
 // graph, in place of being done, until EndCapture. Streams that wait for an event
 // recorded on this one join the capture, and must be waited for before it ends.
 //
+// It answers ErrorIllegalState while another goroutine is putting work of a
+// communicator on the stream, and after such a call was given up until the
+// communicator is aborted: it could not be known on which side of the beginning
+// that work falls.
+//
 // Implements: cuStreamBeginCapture.
 func (s *Stream) BeginCapture(mode CaptureMode) error {
 	const op = "begin capture"
@@ -100,13 +106,26 @@ func (s *Stream) BeginCapture(mode CaptureMode) error {
 	if open(&s.capture) != nil {
 		return s.dev.code(op, ErrorIllegalState, "a capture is open on "+s.String())
 	}
+	if err := s.exclude(op); err != nil {
+		return err
+	}
+	defer s.work.Unlock()
 	if r := s.dev.ctx.BeginCapture(s.h, raw); r != 0 {
 		return s.dev.check(op, r)
 	}
-	c := &capture{origin: s}
+	c := &capture{origin: s, over: make(chan struct{})}
 	life.Enter(&c.obj, c, "capture on "+s.name, s.life)
 	s.capture.Store(c)
 	return nil
+}
+
+// exclude keeps work of communicators off the stream until s.work.Unlock.
+func (s *Stream) exclude(op string) error {
+	if s.work.TryLock() {
+		return nil
+	}
+	return s.dev.code(op, ErrorIllegalState, "work of a communicator is being put on "+s.String()+
+		" by another goroutine, or a call was given up that may still do so: then abort the communicator")
 }
 
 // EndCapture ends the capture that BeginCapture began on this stream, and returns
@@ -169,6 +188,7 @@ func (c *capture) end(op string, want bool) (*Graph, error) {
 	if !ended {
 		return nil, err
 	}
+	defer close(c.over)
 	var g *Graph
 	switch {
 	case err != nil:
@@ -217,11 +237,13 @@ func (c *capture) users() []*life.Object {
 	return users
 }
 
-// abandon ends the capture and throws away what it recorded.
+// abandon ends the capture and throws away what it recorded. If somebody else is
+// ending it, the graph that comes out holds what it needs when abandon returns.
 func (c *capture) abandon() error {
 	const op = "give up capture"
 	_, err := c.end(op, false)
 	if c.ended.Load() {
+		<-c.over
 		// Whether it had been spoiled before does not matter any more.
 		return nil
 	}

@@ -49,7 +49,7 @@ func Open(ordinal int) (*Device, error) {
 		return nil, &OpError{Op: op, Device: ordinal, Err: driverError(r)}
 	}
 	d := &Device{raw: raw, ctx: ctx, info: info}
-	d.null = Stream{life: &d.obj, dev: d, name: "null stream"}
+	d.null.life, d.null.dev, d.null.name, d.null.serial = &d.obj, d, "null stream", streamSerials.Add(1)
 	d.shared.references = 1
 	life.Enter(&d.obj, d, fmt.Sprintf("GPU %d", ordinal))
 	return d, nil
@@ -99,6 +99,10 @@ func (d *Device) Synchronize(ctx context.Context) error {
 	const op = "wait for GPU"
 	if err := d.use(); err != nil {
 		return d.err(op, err)
+	}
+	if ctx == nil {
+		d.obj.Done()
+		return d.err(op, errNoContext)
 	}
 	d.hold()
 	d.obj.Done()
@@ -166,7 +170,12 @@ func (d *Device) CloseAll() error {
 	if d == nil {
 		return nil
 	}
-	return errors.Join(d.obj.CloseChildren(), d.Close())
+	err := d.obj.CloseChildren()
+	if errors.Is(err, ErrBusy) {
+		// A stream that an older communicator was using: that is closed by now.
+		err = d.obj.CloseChildren()
+	}
+	return errors.Join(err, d.Close())
 }
 
 // closing runs what destroys an object. If the context is lost, so is the

@@ -1,6 +1,8 @@
 package cuda
 
 import (
+	"fmt"
+
 	"github.com/gofabric/gofabric/internal/cudahook"
 	"github.com/gofabric/gofabric/internal/life"
 )
@@ -14,12 +16,32 @@ func init() {
 			}
 			return &d.obj
 		},
-		Stream: func(stream any) *life.Object {
+		Begin: func(stream any) error {
+			s, _ := stream.(*Stream)
+			if err := s.use(); err != nil {
+				return err
+			}
+			if !s.inside.TryRLock() {
+				s.life.Done()
+				return fmt.Errorf("%w: the stream is being closed", ErrBusy)
+			}
+			s.work.RLock()
+			return nil
+		},
+		End: func(stream any) {
+			s := stream.(*Stream)
+			s.work.RUnlock()
+			s.inside.RUnlock()
+			s.life.Done()
+		},
+		Keep:   func(stream any) { stream.(*Stream).work.RLock() },
+		Unkeep: func(stream any) { stream.(*Stream).work.RUnlock() },
+		Serial: func(stream any) uint64 {
 			s, ok := stream.(*Stream)
 			if !ok || s == nil {
-				return nil
+				return 0
 			}
-			return s.life
+			return s.serial
 		},
 		HoldCapture: func(stream any, user *life.Object) error {
 			s, ok := stream.(*Stream)

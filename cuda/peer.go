@@ -10,18 +10,28 @@ import (
 // Implements: cuDeviceCanAccessPeer.
 func (d *Device) CanAccessPeer(peer *Device) (bool, error) {
 	const op = "query peer access"
+	if err := peer.isOpen(); err != nil {
+		return false, d.err(op, err)
+	}
 	if err := d.use(); err != nil {
 		return false, d.err(op, err)
 	}
 	defer d.obj.Done()
-	if peer == nil {
-		return false, d.err(op, ErrClosed)
-	}
 	if d.raw == peer.raw {
 		return true, nil
 	}
 	can, r := d.raw.CanAccess(peer.raw)
 	return can, d.check(op, r)
+}
+
+// isOpen answers ErrClosed for a device that is not, whose number says nothing.
+// What is asked of the number alone needs the device no longer than that.
+func (d *Device) isOpen() error {
+	err := d.use()
+	if err == nil {
+		d.obj.Done()
+	}
+	return err
 }
 
 // EnablePeerAccess lets work of this GPU read and write the memory from Alloc of

@@ -84,6 +84,10 @@ func (s *Stream) staged(ctx context.Context, op string, device Span, size int, b
 	if err := s.use(); err != nil {
 		return s.device().err(op, err)
 	}
+	if ctx == nil {
+		s.life.Done()
+		return s.dev.err(op, errNoContext)
+	}
 	st, err := s.takeStage(op, device, size)
 	s.life.Done()
 	if err != nil || size == 0 {
@@ -178,6 +182,9 @@ func (d *Device) Copy(ctx context.Context, dst, src Span) error {
 	s, err := d.sideStream("copy")
 	if err != nil {
 		return err
+	}
+	if ctx == nil {
+		return d.err("copy", errNoContext)
 	}
 	if err := s.Copy(dst, src); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gofabric/gofabric/internal/ccuda"
@@ -22,7 +23,18 @@ type Stream struct {
 	name    string
 	foreign bool // made by others, and not ours to destroy
 	capture atomic.Pointer[capture]
+	// work is read by whoever puts work of a communicator on the stream. Captures
+	// begin and are joined with it written, and never wait for it: work that goes
+	// into a capture must have been told of it.
+	work sync.RWMutex
+	// inside is read by whoever is inside a communicator's call with the stream.
+	// Close does not wait for it: such a call may last until the communicator is
+	// aborted, and meanwhile nobody else could use the stream.
+	inside sync.RWMutex
+	serial uint64
 }
+
+var streamSerials atomic.Uint64
 
 // StreamOptions are the options of a stream.
 type StreamOptions struct {
@@ -79,7 +91,7 @@ func (d *Device) CreateStream(opts StreamOptions) (*Stream, error) {
 }
 
 func (d *Device) enterStream(s *Stream) *Stream {
-	s.life, s.dev = &s.own, d
+	s.life, s.dev, s.serial = &s.own, d, streamSerials.Add(1)
 	life.Enter(&s.own, s, s.name, &d.obj)
 	return s
 }
@@ -191,6 +203,10 @@ func (s *Stream) finish(ctx context.Context, op string) error {
 		return s.device().err(op, err)
 	}
 	d := s.dev
+	if ctx == nil {
+		s.life.Done()
+		return d.err(op, errNoContext)
+	}
 	e, r := d.takeEvent()
 	if r == 0 {
 		if r = d.ctx.RecordEvent(e, s.h); r != 0 {
@@ -216,7 +232,8 @@ func (s *Stream) finish(ctx context.Context, op string) error {
 
 // WaitEvent has the work that is put on the stream from now on wait until the
 // event, as it was last recorded, has happened. The event may be of another GPU.
-// It allocates nothing.
+// An event out of a capture has the stream join it, which fails as BeginCapture
+// does while another goroutine is at it. It allocates nothing.
 //
 // Implements: cuStreamWaitEvent.
 func (s *Stream) WaitEvent(e *Event) error {
@@ -229,6 +246,12 @@ func (s *Stream) WaitEvent(e *Event) error {
 		return s.device().err(op, err)
 	}
 	defer s.life.Done()
+	if open(&e.capture) != nil && open(&s.capture) == nil {
+		if err := s.exclude(op); err != nil {
+			return err
+		}
+		defer s.work.Unlock()
+	}
 	if r := s.dev.ctx.WaitEvent(s.h, e.h); r != 0 {
 		return s.dev.check(op, r)
 	}
@@ -240,14 +263,19 @@ func (s *Stream) WaitEvent(e *Event) error {
 }
 
 // Close destroys the stream. Work on it goes on. It fails with ErrBusy while a
-// capture is open on it.
+// capture is open on it, and while a call of a communicator is putting work there.
 //
 // Implements: cuStreamDestroy.
 func (s *Stream) Close() error {
 	if s == nil || s.dev == nil {
 		return nil
 	}
-	return s.dev.closing("destroy stream", &s.own, func() ccuda.Result {
+	const op = "destroy stream"
+	if !s.inside.TryLock() {
+		return s.dev.err(op, fmt.Errorf("%w: a call of a communicator is putting work on it", ErrBusy))
+	}
+	defer s.inside.Unlock()
+	return s.dev.closing(op, &s.own, func() ccuda.Result {
 		if s.foreign {
 			return 0
 		}

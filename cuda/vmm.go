@@ -60,8 +60,8 @@ func (d *Device) vmmDevices(op string, opts VMMOptions) ([]ccuda.Device, error) 
 	}
 	devices := []ccuda.Device{d.raw}
 	for _, p := range opts.Peers {
-		if p == nil {
-			return nil, d.err(op, fmt.Errorf("a peer: %w", ErrClosed))
+		if err := p.isOpen(); err != nil {
+			return nil, d.err(op, fmt.Errorf("a peer: %w", err))
 		}
 		devices = append(devices, p.raw)
 	}

@@ -19,6 +19,9 @@ const (
 
 // poll asks until the answer is yes, an error, or ctx ends.
 func poll(ctx context.Context, ask func() (bool, error)) error {
+	if ctx == nil {
+		return errNoContext
+	}
 	var timer *time.Timer
 	sleep := firstSleep
 	for i := 0; ; i++ {
@@ -46,6 +49,10 @@ func poll(ctx context.Context, ask func() (bool, error)) error {
 	}
 }
 
+// errNoContext refuses a wait before anything is begun. It is an
+// ErrorInvalidValue.
+var errNoContext = fmt.Errorf("%w: the context is nil, use context.Background()", ErrorInvalidValue)
+
 // ended makes the error of a wait that its context ended.
 func (d *Device) ended(op string, cause error, what string) error {
 	return &OpError{Op: op, Device: d.info.Ordinal, Err: cause,
@@ -63,7 +70,10 @@ func (d *Device) happened(op string, r ccuda.Result) (bool, error) {
 // waitPoll is poll with this package's error for a context that ended.
 func (d *Device) waitPoll(ctx context.Context, op, what string, ask func() (bool, error)) error {
 	err := poll(ctx, ask)
-	if err != nil && err == ctx.Err() {
+	switch {
+	case err == errNoContext:
+		return d.err(op, err)
+	case err != nil && err == ctx.Err():
 		return d.ended(op, err, what)
 	}
 	return err

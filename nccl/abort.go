@@ -15,9 +15,9 @@ import (
 
 // abortion is the one abort of a communicator.
 type abortion struct {
-	mu   sync.Mutex
-	done chan struct{} // closed when NCCL has returned; nil before it was called
-	err  error         // NCCL's answer, once done is closed
+	begun chan struct{} // closed when NCCL has been called
+	done  chan struct{} // closed when it has returned
+	err   error         // NCCL's answer, once done is closed
 	// happened says that the communicator ended by an abort.
 	happened atomic.Bool
 }
@@ -47,6 +47,9 @@ func (c *Comm) Abort(ctx context.Context) error { return AbortAll(ctx, c) }
 //
 // Implements: ncclCommAbort.
 func AbortAll(ctx context.Context, comms ...*Comm) error {
+	if ctx == nil {
+		return startError("Abort", nil, badArgument("the context is nil: use context.Background()"))
+	}
 	for _, c := range comms {
 		if c == nil {
 			return startError("Abort", nil, badArgument("a communicator is nil"))
@@ -105,29 +108,29 @@ func (c *Comm) abortOne(ctx context.Context) error {
 // launchAbort takes the turn for good and starts NCCL's abort behind, once. It
 // returns what closes at its end, or nil if the communicator is gone already.
 func (c *Comm) launchAbort(ctx context.Context) (<-chan struct{}, error) {
-	c.abort.mu.Lock()
-	defer c.abort.mu.Unlock()
-	if c.abort.done != nil {
-		return c.abort.done, nil
-	}
 	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, c.occupied()
+	case c.turn <- struct{}{}: // even if ctx has ended: the abort goes on behind
+	default:
+		select {
+		case c.turn <- struct{}{}:
+		case <-c.abort.begun:
+			return c.abort.done, nil
+		case <-ctx.Done():
+			return nil, c.occupied()
+		}
 	}
 	if c.state.Load() == gone {
 		c.unlock()
 		return nil, nil
 	}
-	done := make(chan struct{})
-	c.abort.done = done
+	close(c.abort.begun)
 	go func() {
-		defer close(done)
+		defer close(c.abort.done)
 		c.abort.err = c.abortInside()
 		// Whoever waits for the turn sees what became of the communicator.
 		c.unlock()
 	}()
-	return done, nil
+	return c.abort.done, nil
 }
 
 func (c *Comm) occupied() error {
@@ -153,6 +156,7 @@ func (c *Comm) abortInside() error {
 		errs = append(errs, c.abortHandle(s.Comm()))
 	}
 	c.free()
+	c.leaveStreams()
 	c.abort.happened.Store(true)
 	c.state.Store(gone)
 	left := c.closeOwn(func() error { return nil })
@@ -174,7 +178,8 @@ func (c *Comm) abortHandle(handle uint64) error {
 // has failed, or ctx ends. It polls: for 200 µs without pause, so that a small
 // operation costs microseconds, then ever less often, at least every
 // millisecond. After an error of the communicator only Abort is left; the end of
-// ctx leaves it as it is, with the work still in the stream.
+// ctx leaves it as it is, with the work still in the stream. Work that Abort,
+// Revoke or Shrink with ShrinkAbort ends is not done: ErrAborted or ErrRevoked.
 func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
 	if !c.made() {
 		return c.failed("Wait", ErrClosed)
@@ -185,12 +190,16 @@ func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
 	if stream == nil {
 		return c.failed("Wait", badArgument("the stream is nil"))
 	}
-	if state := c.state.Load(); state >= broken {
+	before := c.halted.Load()
+	if state := c.state.Load(); state >= broken || state == revoked {
 		return c.failed("Wait", c.refusal(state))
 	}
 	begun, nap := time.Now(), firstNap
 	for i := 1; ; i++ {
 		done, err := stream.Query()
+		if done && err == nil {
+			err = c.cutShort(before)
+		}
 		if err != nil || done {
 			return c.failed("Wait", err)
 		}
@@ -208,6 +217,32 @@ func (c *Comm) Wait(ctx context.Context, stream *cuda.Stream) error {
 			nap = min(2*nap, longNap)
 		}
 	}
+}
+
+// halt is a reason why what was under way ended without being done.
+type halt struct{ err error }
+
+// cutShort says why a stream is done though its work may not be: an abort, and
+// what else ends the kernels. before is the last reason that does not count.
+func (c *Comm) cutShort(before *halt) error {
+	state := c.state.Load()
+	if state == aborting || state == gone && c.abort.happened.Load() {
+		return c.refusal(state)
+	}
+	if h := c.halted.Load(); h != before {
+		return h.err
+	}
+	return nil
+}
+
+// halting runs f, which ends what is under way; err is what Wait then says.
+func (c *Comm) halting(err error, f func() error) error {
+	before := c.halted.Swap(&halt{err})
+	failed := f()
+	if failed != nil && c.state.Load() < broken {
+		c.halted.Store(before) // nothing was ended
+	}
+	return failed
 }
 
 // How Wait polls.

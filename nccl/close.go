@@ -91,10 +91,17 @@ const closeGrace = time.Second
 
 // destroy is called with the turn taken and no children left.
 func (c *Comm) destroy(ctx context.Context) error {
+	// An abort that has begun since takes over as soon as the turn is given back.
+	if err := c.usable(finalized, revoked); err != nil {
+		return err
+	}
 	// A revoked communicator counts as finalized, and before 2.14.3 ending was
 	// one step.
 	if c.state.Load() == ready && c.lib.supported[cnccl.FnCommFinalize] {
 		if err := c.finalize(ctx); err != nil {
+			return err
+		}
+		if err := c.usable(finalized); err != nil {
 			return err
 		}
 	}
@@ -151,7 +158,21 @@ func (c *Comm) CloseAll() error {
 
 // closeChildren closes what uses the communicator, graphs first.
 func (c *Comm) closeChildren() error {
-	return errors.Join(c.graphs.CloseChildren(), c.obj.CloseChildren())
+	return errors.Join(c.closeGraphs(), c.obj.CloseChildren())
+}
+
+// closeGraphs closes the graphs that captured the communicator's work, and those
+// that other goroutines make of captures and graphs meanwhile: each of these ends
+// by that, so that there is an end.
+func (c *Comm) closeGraphs() error {
+	for {
+		if err := c.graphs.CloseChildren(); err != nil {
+			return err
+		}
+		if err := c.withoutGraphs(func() error { return nil }); !errors.Is(err, ErrBusy) {
+			return err
+		}
+	}
 }
 
 // Revoke stops everything that is under way on this rank, so that the
@@ -161,10 +182,12 @@ func (c *Comm) closeChildren() error {
 // Implements: ncclCommRevoke.
 func (c *Comm) Revoke(ctx context.Context) error {
 	return c.locked(ctx, "Revoke", func() error {
-		if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommRevoke}); err != nil {
-			return err
-		}
-		c.state.CompareAndSwap(ready, revoked)
-		return nil
+		return c.halting(ErrRevoked, func() error {
+			if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommRevoke}); err != nil {
+				return err
+			}
+			c.state.CompareAndSwap(ready, revoked)
+			return nil
+		})
 	})
 }

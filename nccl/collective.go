@@ -42,6 +42,7 @@ func (c *Comm) issue(ctx context.Context, o *operation, s *cuda.Stream) error {
 		return nil
 	}
 	if err := settle(ctx, c.self, b); err != nil {
+		c.keepStream(s)
 		return err
 	}
 	return c.judge(b)

@@ -52,11 +52,16 @@ type Comm struct {
 	// What grew out of this communicator has a thread of NCCL's of its own, which
 	// uses this one; other children are made by this one's thread.
 	orphans, grown []cnccl.Slot
+	// Streams of operations that were given up, on which NCCL may put them until
+	// the abort.
+	kept []*cuda.Stream
 
 	state atomic.Int32
 	cause atomic.Pointer[error] // why it is broken
 	stop  chan struct{}         // closed when an abort begins
 	abort abortion
+	// halted is why work ended last that was not done.
+	halted atomic.Pointer[halt]
 }
 
 // States of a communicator. They only grow, but for suspended and back.
@@ -82,6 +87,7 @@ func newComm(lib *library, dev *cuda.Device, rank, size int, cfg Config) *Comm {
 		serial: serials.Add(1),
 		turn:   make(chan struct{}, 1),
 		stop:   make(chan struct{}),
+		abort:  abortion{begun: make(chan struct{}), done: make(chan struct{})},
 		slot:   cnccl.NewSlot(),
 		batch:  cnccl.NewBatch(lib.Library),
 	}

@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"math"
 	"time"
 
 	"github.com/gofabric/gofabric/internal/cnccl"
@@ -109,6 +110,9 @@ func (c *Config) settings() []setting {
 
 // check refuses what the library does not know.
 func (c *Config) check(lib *library) error {
+	if err := c.checkNumbers(); err != nil {
+		return err
+	}
 	for _, s := range c.settings() {
 		if s.set {
 			if err := lib.since(s.since, "Config."+s.name); err != nil {
@@ -122,6 +126,28 @@ func (c *Config) check(lib *library) error {
 	if c.MinCTAs < 0 || c.MaxCTAs < 0 || c.MaxCTAs != 0 && c.MinCTAs > c.MaxCTAs {
 		return badArgument("Config: MinCTAs is %d and MaxCTAs %d: they are at least 1, and the first is not greater",
 			c.MinCTAs, c.MaxCTAs)
+	}
+	return nil
+}
+
+// checkNumbers refuses what would be another number in NCCL's 32 bits, or count
+// as not set there.
+func (c *Config) checkNumbers() error {
+	for name, n := range map[string]int{
+		"MinCTAs": c.MinCTAs, "MaxCTAs": c.MaxCTAs, "CTAPolicy": int(c.CTAPolicy), "NVLSCTAs": c.NVLSCTAs,
+		"ChannelsPerNetPeer": c.ChannelsPerNetPeer, "RMAContexts": c.RMAContexts, "MaxP2PPeers": c.MaxP2PPeers,
+	} {
+		if n < 0 || !fits(n) {
+			return badArgument("Config.%s is %d: it is 0, for NCCL's default, to %d", name, n, math.MaxInt32)
+		}
+	}
+	for name, n := range map[string]*int{
+		"CGAClusterSize": c.CGAClusterSize, "TrafficClass": c.TrafficClass,
+		"GraphUsage": c.GraphUsage, "GraphStreamOrdering": c.GraphStreamOrdering,
+	} {
+		if n != nil && (*n == cnccl.Undefined || !fits(*n)) {
+			return badArgument("Config.%s is %d: it is at most %d", name, *n, math.MaxInt32)
+		}
 	}
 	return nil
 }

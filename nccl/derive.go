@@ -3,6 +3,8 @@ package nccl
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gofabric/gofabric/cuda"
@@ -21,8 +23,11 @@ const NoColor = -1
 //
 // Implements: ncclCommSplit.
 func (c *Comm) Split(ctx context.Context, color, key int, cfg Config) (*Comm, error) {
-	if color < NoColor {
-		return nil, c.failed("Split", badArgument("color is %d: it is NoColor, 0 or more", color))
+	if color < NoColor || color > math.MaxInt32 {
+		return nil, c.failed("Split", badArgument("color is %d: it is NoColor, or 0 to %d", color, math.MaxInt32))
+	}
+	if !fits(key) {
+		return nil, c.failed("Split", badArgument("key is %d: it has 32 bits", key))
 	}
 	op := cnccl.Op{Function: cnccl.FnCommSplit, Peer: int32(color), Signal: int32(key)}
 	return c.derive(ctx, "Split", op, cfg, func(*Comm) {})
@@ -57,6 +62,9 @@ func (c *Comm) Shrink(ctx context.Context, exclude []int, mode ShrinkMode, cfg C
 	return c.derive(ctx, "Shrink", op, cfg, func(child *Comm) { child.slot.SetExcluded(exclude) })
 }
 
+// errShrunk is what became of the work that Shrink ended.
+var errShrunk = fmt.Errorf("%w: Shrink ended the work that was under way", ErrAborted)
+
 func (c *Comm) checkExcluded(exclude []int) error {
 	if !c.made() {
 		return ErrClosed
@@ -87,8 +95,7 @@ func (c *Comm) UniqueID(ctx context.Context) (UniqueID, error) {
 	err := c.locked(ctx, "UniqueID", func() error {
 		s := cnccl.NewSlot()
 		s.SetIDs(id)
-		if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommGetUniqueId, Slot: s.Address()}); err != nil {
-			c.orphans = append(c.orphans, s)
+		if err := c.fill(ctx, s, cnccl.Op{Function: cnccl.FnCommGetUniqueId}); err != nil {
 			return err
 		}
 		id = s.ID()
@@ -108,8 +115,8 @@ func (c *Comm) UniqueID(ctx context.Context) (UniqueID, error) {
 //
 // Implements: ncclCommGrow.
 func (c *Comm) Grow(ctx context.Context, size int, id *UniqueID, cfg Config) (*Comm, error) {
-	if c.made() && size <= c.size {
-		return nil, c.failed("Grow", badArgument("size is %d: it is greater than the %d of now", size, c.size))
+	if c.made() && (size <= c.size || !fits(size)) {
+		return nil, c.failed("Grow", badArgument("size is %d: it is greater than the %d of now, and at most %d", size, c.size, math.MaxInt32))
 	}
 	op := cnccl.Op{Function: cnccl.FnCommGrow, Peer: -1, Signal: int32(size)}
 	return c.derive(ctx, "Grow", op, cfg, func(child *Comm) {
@@ -146,7 +153,11 @@ func (c *Comm) derive(ctx context.Context, name string, op cnccl.Op, cfg Config,
 		// The rank is known when NCCL has ordered them.
 		child = newComm(c.lib, c.dev, c.rank, c.size, cfg)
 		prepare(child)
-		return c.bear(ctx, child, op)
+		bear := func() error { return c.bear(ctx, child, op) }
+		if op.Function == cnccl.FnCommShrink && op.Flags&uint32(ShrinkAbort) != 0 {
+			return c.halting(errShrunk, bear)
+		}
+		return bear()
 	}, c.derivable(op.Function)...)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ var (
 	ErrBusy = life.ErrBusy
 	// ErrLibraryNotFound: libnccl is not installed.
 	ErrLibraryNotFound = dl.ErrNotFound
-	// ErrAborted: the communicator was aborted, by this call or another.
+	// ErrAborted: the communicator was aborted, by this call or another, or
+	// Shrink ended the work that was under way (ShrinkAbort).
 	ErrAborted = errors.New("communicator aborted")
 	// ErrBroken: an operation was cancelled or failed inside NCCL; nothing but
 	// Abort is allowed.

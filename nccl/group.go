@@ -1,6 +1,7 @@
 package nccl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,9 +29,9 @@ type Group struct {
 	lib     *library
 	batch   *cnccl.Batch
 	ops     []recorded
-	comms   []*Comm // each once, in the order of their serials
-	streams []*cuda.Stream
-	wrong   error // the first operation that was refused
+	comms   []*Comm        // each once, in the order of their serials
+	streams []*cuda.Stream // likewise: two groups that took them in different orders could stop each other
+	wrong   error          // the first operation that was refused
 }
 
 // recorded is what NCCL's record does not hold.
@@ -86,6 +87,9 @@ func (g *Group) add(c *Comm, o *operation, s *cuda.Stream) error {
 	}
 	if !slices.Contains(g.streams, s) {
 		g.streams = append(g.streams, s)
+		slices.SortFunc(g.streams, func(a, b *cuda.Stream) int {
+			return cmp.Compare(cudahook.Serial(a), cudahook.Serial(b))
+		})
 	}
 	return nil
 }
@@ -182,9 +186,6 @@ func (g *Group) runTaken(ctx context.Context, mode int) error {
 			return err
 		}
 	}
-	if err := g.ready(); err != nil {
-		return err
-	}
 	used := 0
 	defer func() {
 		for _, s := range g.streams[:used] {
@@ -192,15 +193,21 @@ func (g *Group) runTaken(ctx context.Context, mode int) error {
 		}
 	}()
 	for _, s := range g.streams {
-		if err := cudahook.Stream(s).Use(); err != nil {
+		if err := cudahook.Begin(s); err != nil {
 			return err
 		}
 		used++
+	}
+	if err := g.ready(); err != nil {
+		return err
 	}
 	if g.batch.Run(mode, spinsInC) == cnccl.Success && g.batch.Failed() == 0 {
 		return nil
 	}
 	if err := settle(ctx, g.comms, g.batch); err != nil {
+		for i := range g.ops {
+			g.ops[i].comm.keepStream(g.ops[i].stream)
+		}
 		return err
 	}
 	return g.judge()

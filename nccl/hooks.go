@@ -21,14 +21,35 @@ func deviceObject(dev *cuda.Device) *life.Object { return cudahook.Device(dev) }
 // beginUse keeps a stream open, and tells a capture that is open on it whose
 // work it is about to record, until endUse.
 func (c *Comm) beginUse(s *cuda.Stream) error {
-	if err := c.noteCapture(s); err != nil {
+	if err := cudahook.Begin(s); err != nil {
 		return err
 	}
-	return cudahook.Stream(s).Use()
+	if err := c.noteCapture(s); err != nil {
+		endUse(s)
+		return err
+	}
+	return nil
 }
 
-func endUse(s *cuda.Stream) { cudahook.Stream(s).Done() }
+func endUse(s *cuda.Stream) { cudahook.End(s) }
 
+// keepStream keeps captures off a stream until the communicator is aborted: NCCL
+// is still at work on an operation that was given up, and what it puts into a
+// capture then would be nobody's. The turn is taken and the stream in use.
+func (c *Comm) keepStream(s *cuda.Stream) {
+	cudahook.Keep(s)
+	c.kept = append(c.kept, s)
+}
+
+// leaveStreams ends that.
+func (c *Comm) leaveStreams() {
+	for _, s := range c.kept {
+		cudahook.Unkeep(s)
+	}
+	c.kept = nil
+}
+
+// noteCapture is called between the stream's Begin and End.
 func (c *Comm) noteCapture(s *cuda.Stream) error {
 	if err := c.graphs.Use(); err != nil {
 		return err

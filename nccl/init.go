@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gofabric/gofabric/cuda"
@@ -50,6 +51,8 @@ func checkStart(ctx context.Context, dev *cuda.Device, rank, size int) error {
 		return badArgument("the device is nil: cuda.Open makes one")
 	case size < 1:
 		return badArgument("size is %d: a communicator has at least one rank", size)
+	case !fits(size):
+		return badArgument("size is %d: a communicator has at most %d ranks", size, math.MaxInt32)
 	case rank < 0 || rank >= size:
 		return badArgument("rank is %d: with size %d it is 0 to %d", rank, size, size-1)
 	}

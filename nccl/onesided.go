@@ -2,6 +2,7 @@ package nccl
 
 import (
 	"context"
+	"math"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/cnccl"
@@ -70,9 +71,9 @@ func (c *Comm) checkSignals(o *operation) error {
 		}
 		for i := range o.waits {
 			w := &o.waits[i]
-			if w.Peer < 0 || w.Peer >= c.size || w.Count < 1 {
-				return badArgument("wait %d is for %d signals from rank %d: the count is at least 1 and the ranks are 0 to %d",
-					i, w.Count, w.Peer, c.size-1)
+			if w.Peer < 0 || w.Peer >= c.size || w.Count < 1 || !fits(w.Count) {
+				return badArgument("wait %d is for %d signals from rank %d: the count is 1 to %d and the ranks are 0 to %d",
+					i, w.Count, w.Peer, math.MaxInt32, c.size-1)
 			}
 			if err := c.checkSignal(w.Index, w.Context, 0); err != nil {
 				return err
@@ -83,8 +84,8 @@ func (c *Comm) checkSignals(o *operation) error {
 }
 
 func (c *Comm) checkSignal(index, context int, flags uint32) error {
-	if index < 0 || context < 0 {
-		return badArgument("signal %d of context %d: neither is negative", index, context)
+	if index < 0 || context < 0 || !fits(index) || !fits(context) {
+		return badArgument("signal %d of context %d: both are 0 to %d", index, context, math.MaxInt32)
 	}
 	if c.lib.info.Version <= oneSignal && (index != 0 || context != 0 || flags != 0) {
 		return badArgument("signal %d of context %d with flags 0x%x: NCCL %v has signal 0 of context 0 only, and no flags",

@@ -45,12 +45,12 @@ const (
 func (c *Comm) Properties(ctx context.Context) (p Properties, err error) {
 	err = c.locked(ctx, "Properties", func() error {
 		s := cnccl.NewSlot()
-		defer s.Free()
 		s.PrepareProperties(int(c.lib.info.Version))
-		if err := c.control(ctx, cnccl.Op{Function: cnccl.FnCommQueryProperties, Slot: s.Address()}); err != nil {
+		if err := c.fill(ctx, s, cnccl.Op{Function: cnccl.FnCommQueryProperties}); err != nil {
 			return err
 		}
 		raw := s.Properties()
+		s.Free()
 		p = Properties{
 			Rank: raw.Rank, Size: raw.Ranks, CUDADevice: raw.CUDADevice, NVMLDevice: raw.NVMLDevice,
 			DeviceAPI: raw.DeviceAPI, Multimem: raw.Multimem, GIN: GINType(raw.GIN),

@@ -49,7 +49,7 @@ func (c *Comm) closeAfterGraphs(close func() error) error {
 	if !c.made() {
 		return nil
 	}
-	return errors.Join(c.graphs.CloseChildren(), close())
+	return errors.Join(c.closeGraphs(), close())
 }
 
 // Registration is memory that NCCL was told about, so that it moves data there
@@ -95,18 +95,22 @@ func checkRegion(span cuda.Span) error {
 // turn is taken.
 func (c *Comm) filled(ctx context.Context, op cnccl.Op) (cnccl.Slot, error) {
 	s := cnccl.NewSlot()
+	return s, c.fill(ctx, s, op)
+}
+
+// fill is filled with a slot of the caller's, which it frees after an error.
+func (c *Comm) fill(ctx context.Context, s cnccl.Slot, op cnccl.Op) error {
 	op.Slot = s.Address()
 	err := c.control(ctx, op)
 	switch {
 	case err == nil:
-		return s, nil
 	case c.state.Load() >= broken:
 		// NCCL may still write there.
 		c.orphans = append(c.orphans, s)
 	default:
 		s.Free()
 	}
-	return s, err
+	return err
 }
 
 // Close takes the memory back from NCCL. It answers ErrBusy while graphs that

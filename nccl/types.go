@@ -151,3 +151,6 @@ func bytesOf(count int, t DataType, times int) (n uint64, ok bool) {
 	}
 	return uint64(count) * per, true
 }
+
+// fits reports whether n is one of NCCL's numbers, which have 32 bits.
+func fits(n int) bool { return n >= math.MinInt32 && n <= math.MaxInt32 }

@@ -140,7 +140,7 @@ func (w *Window) Span() cuda.Span { return w.span }
 //
 // Implements: ncclWinGetUserPtr.
 func (w *Window) UserPointer(ctx context.Context) (uint64, error) {
-	return w.pointer(ctx, "UserPointer", cnccl.Op{Function: cnccl.FnWinGetUserPtr})
+	return w.pointer(ctx, "UserPointer", cnccl.Op{Function: cnccl.FnWinGetUserPtr}, 0)
 }
 
 // PeerPointer returns the address at which this rank's GPU reaches the memory of
@@ -149,7 +149,7 @@ func (w *Window) UserPointer(ctx context.Context) (uint64, error) {
 //
 // Implements: ncclGetPeerDevicePointer.
 func (w *Window) PeerPointer(ctx context.Context, offset uint64, peer int) (uint64, error) {
-	return w.pointer(ctx, "PeerPointer", cnccl.Op{Function: cnccl.FnGetPeerDevicePointer, Offset: offset, Peer: int32(peer)})
+	return w.pointer(ctx, "PeerPointer", cnccl.Op{Function: cnccl.FnGetPeerDevicePointer, Offset: offset}, peer)
 }
 
 // LSAPointer is PeerPointer for a rank of those that load and store in each
@@ -157,7 +157,7 @@ func (w *Window) PeerPointer(ctx context.Context, offset uint64, peer int) (uint
 //
 // Implements: ncclGetLsaDevicePointer.
 func (w *Window) LSAPointer(ctx context.Context, offset uint64, lsaRank int) (uint64, error) {
-	return w.pointer(ctx, "LSAPointer", cnccl.Op{Function: cnccl.FnGetLsaDevicePointer, Offset: offset, Peer: int32(lsaRank)})
+	return w.pointer(ctx, "LSAPointer", cnccl.Op{Function: cnccl.FnGetLsaDevicePointer, Offset: offset}, lsaRank)
 }
 
 // MultimemPointer returns the multicast address of the window: what a kernel
@@ -165,15 +165,15 @@ func (w *Window) LSAPointer(ctx context.Context, offset uint64, lsaRank int) (ui
 //
 // Implements: ncclGetLsaMultimemDevicePointer.
 func (w *Window) MultimemPointer(ctx context.Context, offset uint64) (uint64, error) {
-	return w.pointer(ctx, "MultimemPointer", cnccl.Op{Function: cnccl.FnGetLsaMultimemDevicePointer, Offset: offset})
+	return w.pointer(ctx, "MultimemPointer", cnccl.Op{Function: cnccl.FnGetLsaMultimemDevicePointer, Offset: offset}, 0)
 }
 
-func (w *Window) pointer(ctx context.Context, name string, op cnccl.Op) (p uint64, err error) {
+func (w *Window) pointer(ctx context.Context, name string, op cnccl.Op, peer int) (p uint64, err error) {
 	err = w.comm.locked(ctx, name, func() error {
-		if err := w.checkPointer(op); err != nil {
+		if err := w.checkPointer(op.Offset, peer); err != nil {
 			return err
 		}
-		op.Handle = w.handle.Load()
+		op.Handle, op.Peer = w.handle.Load(), int32(peer)
 		s, err := w.comm.filled(ctx, op)
 		if err != nil {
 			return err
@@ -185,14 +185,14 @@ func (w *Window) pointer(ctx context.Context, name string, op cnccl.Op) (p uint6
 	return p, err
 }
 
-func (w *Window) checkPointer(op cnccl.Op) error {
+func (w *Window) checkPointer(offset uint64, peer int) error {
 	switch {
 	case w.handle.Load() == 0:
 		return ErrClosed
-	case op.Offset >= w.span.Len:
-		return badArgument("offset %d is not in the window of %d bytes", op.Offset, w.span.Len)
-	case op.Peer < 0 || int(op.Peer) >= w.comm.size:
-		return badArgument("rank %d: the ranks are 0 to %d", op.Peer, w.comm.size-1)
+	case offset >= w.span.Len:
+		return badArgument("offset %d is not in the window of %d bytes", offset, w.span.Len)
+	case peer < 0 || peer >= w.comm.size:
+		return badArgument("rank %d: the ranks are 0 to %d", peer, w.comm.size-1)
 	}
 	return nil
 }

@@ -29,7 +29,13 @@ package ccuda
 // static int gf1_go_set_current(uintptr_t context) { return gf1_cuda.cuCtxSetCurrent(context); }
 import "C"
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
+
+// fits reports whether n is one of the driver's numbers, which have 32 bits.
+func fits(n int) bool { return n >= math.MinInt32 && n <= math.MaxInt32 }
 
 // DeviceCount returns how many devices there are.
 //
@@ -47,6 +53,9 @@ type Device int32
 //
 // Implements: cuDeviceGet.
 func GetDevice(ordinal int) (Device, Result) {
+	if !fits(ordinal) {
+		return 0, CUDA_ERROR_INVALID_DEVICE
+	}
 	var d C.int
 	rc := C.gf1_go_get(&d, C.int(ordinal))
 	return Device(d), Result(rc)
@@ -93,6 +102,9 @@ func (d Device) Memory() (uint64, Result) {
 //
 // Implements: cuDeviceGetAttribute.
 func (d Device) Attribute(a int) (int, Result) {
+	if !fits(a) {
+		return 0, CUDA_ERROR_INVALID_VALUE
+	}
 	var v C.int
 	rc := C.gf1_go_attribute(&v, C.int(a), C.int(d))
 	return int(v), Result(rc)

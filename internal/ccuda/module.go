@@ -8,7 +8,10 @@ package ccuda
 // #include "gf1_cuda_shim.h"
 import "C"
 
-import "unsafe"
+import (
+	"strings"
+	"unsafe"
+)
 
 // logBytes bounds the compiler's messages that are kept.
 const logBytes = 16 << 10
@@ -38,6 +41,9 @@ func (c Context) UnloadModule(m uintptr) Result {
 //
 // Implements: cuModuleGetFunction.
 func (c Context) Function(m uintptr, name string) (uintptr, Result) {
+	if strings.ContainsRune(name, 0) {
+		return 0, CUDA_ERROR_NOT_FOUND // C would look for what stands before it
+	}
 	cname := C.CString(name)
 	defer C.free(unsafe.Pointer(cname))
 	var f C.gf1_cuda_handle
@@ -67,6 +73,9 @@ func (c Context) FunctionAttribute(f uintptr, attribute int) (int, Result) {
 //
 // Implements: cuFuncSetAttribute.
 func (c Context) SetFunctionAttribute(f uintptr, attribute, value int) Result {
+	if !fits(value) {
+		return CUDA_ERROR_INVALID_VALUE
+	}
 	return Result(C.gf1_cuda_function_set(c.c(), C.gf1_cuda_handle(f), C.int(attribute), C.int(value)))
 }
 

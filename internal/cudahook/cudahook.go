@@ -8,7 +8,11 @@ import "github.com/gofabric/gofabric/internal/life"
 // Hooks is what package cuda installs.
 type Hooks struct {
 	Device      func(device any) *life.Object
-	Stream      func(stream any) *life.Object
+	Begin       func(stream any) error
+	End         func(stream any)
+	Keep        func(stream any)
+	Unkeep      func(stream any)
+	Serial      func(stream any) uint64
 	HoldCapture func(stream any, user *life.Object) error
 }
 
@@ -21,12 +25,26 @@ func Install(h Hooks) { hooks = h }
 // if there is none.
 func Device(device any) *life.Object { return hooks.Device(device) }
 
-// Stream returns the object of a *cuda.Stream, to keep the stream open while its
-// handle is in use, or nil if there is none. Whoever takes it together with an
-// object of its own takes its own first.
-func Stream(stream any) *life.Object { return hooks.Stream(stream) }
+// Begin must be called before work of an owner that HoldCapture names is put on a
+// *cuda.Stream, and End after. In between the stream stays open, and no capture
+// begins on it that would record the work without knowing whose it is. It
+// allocates nothing. Whoever takes several streams takes them by their Serial.
+func Begin(stream any) error { return hooks.Begin(stream) }
 
-// HoldCapture must be called before work is put on a *cuda.Stream that a graph
+// End ends what Begin began.
+func End(stream any) { hooks.End(stream) }
+
+// Keep goes on keeping captures off the stream after End, until Unkeep: work that
+// was given up may still come. It does not keep the stream open.
+func Keep(stream any) { hooks.Keep(stream) }
+
+// Unkeep ends what Keep began.
+func Unkeep(stream any) { hooks.Unkeep(stream) }
+
+// Serial tells streams apart, and orders them.
+func Serial(stream any) uint64 { return hooks.Serial(stream) }
+
+// HoldCapture must be called, after Begin, before work is put on a *cuda.Stream that a graph
 // cannot outlive, by the owner of that work, such as a communicator, which is in
 // use (life.Object.Use). If a capture is open on the stream, it becomes a child of
 // the owner, and after it the graph that comes out of it and everything that is

@@ -295,9 +295,18 @@ func (c *client) abandon(sequence int) {
 	case <-c.broken:
 	case <-timer.C:
 	case r := <-c.results:
-		c.results <- r
+		putBack(c.results, r)
 	case peers := <-c.welcome:
-		c.welcome <- peers
+		putBack(c.welcome, peers)
+	}
+}
+
+// putBack returns what was taken, unless rank 0 has broken the protocol and sent
+// another one meanwhile.
+func putBack[T any](to chan T, what T) {
+	select {
+	case to <- what:
+	default:
 	}
 }
 

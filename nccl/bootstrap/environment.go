@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // launch is what one launcher's variables say, before it is decided where the
@@ -55,7 +56,7 @@ func FromEnvironment(options Options) (World, error) {
 	commID := env["NCCL_COMM_ID"]
 	if commID != "" {
 		if _, _, err := splitAddress(commID); err != nil {
-			return World{}, envError("NCCL_COMM_ID="+commID+": "+err.Error(), "", "NCCL_COMM_ID")
+			return World{}, envError("NCCL_COMM_ID="+clip(commID)+": "+err.Error(), "", "NCCL_COMM_ID")
 		}
 	}
 	found, err := readLaunch(env, options)
@@ -109,7 +110,7 @@ func readLaunch(env environ, options Options) (launch, error) {
 		return found, nil
 	}
 	if wanted != "" {
-		return launch{}, envError(fmt.Sprintf("%s=%s: no such launcher", EnvLauncher, wanted), "it is one of "+strings.Join(known, ", "), EnvLauncher)
+		return launch{}, envError(fmt.Sprintf("%s=%s: no such launcher", EnvLauncher, clip(wanted)), "it is one of "+strings.Join(known, ", "), EnvLauncher)
 	}
 	return alone(env, options, false)
 }
@@ -129,7 +130,7 @@ func alone(env environ, options Options, asked bool) (launch, error) {
 		if !env.has(name) || name == "WORLD_SIZE" && env[name] == "1" {
 			continue
 		}
-		return launch{}, envError(fmt.Sprintf("%s=%s is set, and neither RANK nor another launcher's variable says which rank this is", name, env[name]),
+		return launch{}, envError(fmt.Sprintf("%s=%s is set, and neither RANK nor another launcher's variable says which rank this is", name, clip(env[name])),
 			fmt.Sprintf("set RANK, or unset %s, or set %s=%s to run alone", name, EnvLauncher, LauncherNone), name, "RANK")
 	}
 	return found, nil
@@ -227,11 +228,15 @@ func missing(e environ, name, because string) error {
 	return envError(fmt.Sprintf("%s=%s is set and %s is not", because, clip(e[because]), name), hint, because, name)
 }
 
-// clip bounds what a message repeats of a value.
+// clip bounds what a message repeats of a value, and keeps it printable.
 func clip(text string) string {
 	const limit = 64
 	if len(text) > limit {
-		return text[:limit] + "…"
+		end := limit
+		for end > limit-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		return oneLine(text[:end]) + "…"
 	}
-	return text
+	return oneLine(text)
 }

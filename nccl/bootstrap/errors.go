@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofabric/gofabric/internal/life"
 )
@@ -74,7 +76,28 @@ func withHint(text, hint string) string {
 	if hint != "" {
 		text += ": " + hint
 	}
-	return text
+	return oneLine(text)
+}
+
+// oneLine escapes what would break a line, or steer a terminal: values of
+// variables and names of files come from outside.
+func oneLine(text string) string {
+	printable := func(r rune) bool { return unicode.IsPrint(r) && r != utf8.RuneError }
+	if strings.IndexFunc(text, func(r rune) bool { return !printable(r) }) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if printable(r) {
+			b.WriteRune(r)
+		} else {
+			quoted := strconv.Quote(text[:size])
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[size:]
+	}
+	return b.String()
 }
 
 // RankError is an operation that failed because of other ranks, or because this

@@ -4,13 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/big"
 	"strconv"
 	"strings"
 )
 
-// maxHosts bounds what a node list may expand to.
-const maxHosts = 1 << 16
+// maxHosts bounds what a node list may expand to, and maxHostName the length of
+// each name: a short list could stand for more than there is memory.
+const (
+	maxHosts    = 1 << 16
+	maxHostName = 255
+)
 
 // maxNesting bounds brackets within brackets.
 const maxNesting = 8
@@ -26,6 +29,7 @@ type hostTerm []hostPiece
 type hostPiece struct {
 	literal string
 	choices []hostTerm // of brackets
+	longest int        // of their names
 	numbers *numberRange
 }
 
@@ -44,8 +48,8 @@ func ExpandHostlist(list string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := countHosts(terms); n.Cmp(big.NewInt(maxHosts)) > 0 {
-		return nil, fmt.Errorf("%w: it stands for %v names, %d is the most", errHostlist, n, maxHosts)
+	if countHosts(terms) > maxHosts {
+		return nil, fmt.Errorf("%w: it stands for more than %d names", errHostlist, maxHosts)
 	}
 	var names []string
 	for name := range hostNames(terms) {
@@ -105,22 +109,44 @@ func (t hostTerm) each(prefix string, yield func(string) bool) bool {
 	}
 }
 
-func countHosts(terms []hostTerm) *big.Int {
-	sum := new(big.Int)
+// countHosts counts the names, and stops counting above maxHosts.
+func countHosts(terms []hostTerm) uint64 {
+	const stop = maxHosts + 1
+	sum := uint64(0)
 	for _, term := range terms {
-		product := big.NewInt(1)
+		product := uint64(1)
 		for _, piece := range term {
 			switch {
 			case piece.numbers != nil:
-				n := new(big.Int).SetUint64(piece.numbers.high - piece.numbers.low)
-				product.Mul(product, n.Add(n, big.NewInt(1)))
+				product *= min(piece.numbers.high-piece.numbers.low, stop) + 1
 			case piece.choices != nil:
-				product.Mul(product, countHosts(piece.choices))
+				product *= countHosts(piece.choices)
 			}
+			product = min(product, stop)
 		}
-		sum.Add(sum, product)
+		sum = min(sum+product, stop)
 	}
 	return sum
+}
+
+// longest returns the length of the longest name that the terms stand for.
+func longest(terms []hostTerm) int {
+	most := 0
+	for _, term := range terms {
+		length := 0
+		for _, piece := range term {
+			switch {
+			case piece.numbers != nil:
+				length += max(piece.numbers.width, len(strconv.FormatUint(piece.numbers.high, 10)))
+			case piece.choices != nil:
+				length += piece.longest
+			default:
+				length += len(piece.literal)
+			}
+		}
+		most = max(most, length)
+	}
+	return most
 }
 
 // hostlistParser reads a list from front to back.
@@ -140,6 +166,9 @@ func parseHostlist(list string) ([]hostTerm, error) {
 	}
 	if p.at < len(p.text) {
 		return nil, p.fail("a bracket closes that none opened")
+	}
+	if n := longest(terms); n > maxHostName {
+		return nil, fmt.Errorf("%w: a name has %d characters, %d is the most", errHostlist, n, maxHostName)
 	}
 	return terms, nil
 }
@@ -186,7 +215,7 @@ func (p *hostlistParser) term(depth int) (hostTerm, error) {
 				return nil, p.fail("a bracket is not closed")
 			}
 			p.at++
-			term = append(term, hostPiece{choices: choices})
+			term = append(term, hostPiece{choices: choices, longest: longest(choices)})
 		default:
 			piece, err := p.literal(depth)
 			if err != nil {
@@ -221,14 +250,14 @@ func (p *hostlistParser) literal(depth int) (hostPiece, error) {
 	}
 	from, err := parseHostNumber(low)
 	if err != nil {
-		return hostPiece{}, p.fail(fmt.Sprintf("%q is no number or range of numbers", text))
+		return hostPiece{}, p.fail(fmt.Sprintf("%q is no number or range of numbers", clip(text)))
 	}
 	to, err := parseHostNumber(high)
 	if err != nil {
-		return hostPiece{}, p.fail(fmt.Sprintf("%q is no number or range of numbers", text))
+		return hostPiece{}, p.fail(fmt.Sprintf("%q is no number or range of numbers", clip(text)))
 	}
 	if to < from {
-		return hostPiece{}, p.fail(fmt.Sprintf("the range %q runs backwards", text))
+		return hostPiece{}, p.fail(fmt.Sprintf("the range %q runs backwards", clip(text)))
 	}
 	return hostPiece{numbers: &numberRange{low: from, high: to, width: len(low)}}, nil
 }
@@ -248,7 +277,7 @@ func parseHostNumber(text string) (uint64, error) {
 // tasksOfNode reads Slurm's "2(x3),1": how many tasks the node of this number,
 // from 0, has.
 func tasksOfNode(list string, node int) (int, error) {
-	malformed := fmt.Errorf("%q is not of the form \"2(x3),1\"", list)
+	malformed := fmt.Errorf("%q is not of the form \"2(x3),1\"", clip(list))
 	for _, item := range strings.Split(list, ",") {
 		count, times := item, "1"
 		if before, after, ok := strings.Cut(item, "(x"); ok {
@@ -271,5 +300,5 @@ func tasksOfNode(list string, node int) (int, error) {
 		}
 		node -= int(nodes)
 	}
-	return 0, fmt.Errorf("%q is about fewer nodes", list)
+	return 0, fmt.Errorf("%q is about fewer nodes", clip(list))
 }

@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -56,6 +57,9 @@ type Session struct {
 // One session at a time can use an address, or a job's name where a file is
 // used.
 func Connect(ctx context.Context, world World, options Options) (*Session, error) {
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if err := world.check(); err != nil {
 		return nil, err
 	}
@@ -185,7 +189,12 @@ func (s *Session) Size() int { return s.world.Size }
 // LocalRank returns this process's number among those on its machine, from 0: the
 // launcher's, or else the number of lower ranks with the same host name. It is
 // what picks a GPU.
-func (s *Session) LocalRank() int { return s.peers[s.world.Rank].LocalRank }
+func (s *Session) LocalRank() int {
+	if s.world.Rank >= len(s.peers) {
+		return 0 // the session was never made
+	}
+	return s.peers[s.world.Rank].LocalRank
+}
 
 // LocalSize returns how many ranks run on this machine.
 func (s *Session) LocalSize() int {
@@ -210,6 +219,9 @@ func (s *Session) Peers() []Peer { return slices.Clone(s.peers) }
 // before the context ended or options.OperationTimeout was over; and with
 // ErrClosed.
 func (s *Session) Broadcast(ctx context.Context, root int, data []byte) ([]byte, error) {
+	if !s.made() {
+		return nil, fmt.Errorf("bootstrap: broadcast: %w", ErrClosed)
+	}
 	if root < 0 || root >= s.world.Size {
 		return nil, fmt.Errorf("bootstrap: broadcast from rank %d: there are ranks 0 to %d", root, s.world.Size-1)
 	}
@@ -245,7 +257,16 @@ func (s *Session) Barrier(ctx context.Context) error {
 	return err
 }
 
+// made reports whether s is more than a zero value.
+func (s *Session) made() bool { return s != nil && s.transport != nil }
+
 func (s *Session) run(ctx context.Context, kind opKind, root int, data []byte) ([][]byte, error) {
+	if !s.made() {
+		return nil, fmt.Errorf("bootstrap: %s: %w", kind, ErrClosed)
+	}
+	if ctx == nil {
+		return nil, errNoContext
+	}
 	if !s.busy.TryLock() {
 		return nil, fmt.Errorf("bootstrap: %s: %w", kind, ErrConcurrentUse)
 	}
@@ -282,6 +303,9 @@ func (s *Session) run(ctx context.Context, kind opKind, root int, data []byte) (
 // operation. It waits up to 2 seconds for the other side, ends an operation that
 // is under way, and may be called again.
 func (s *Session) Close() error {
+	if !s.made() {
+		return nil
+	}
 	s.closeOnce.Do(func() {
 		s.endAll(ErrClosed)
 		s.busy.Lock() // the operation that is under way ends first
@@ -303,3 +327,5 @@ func (solo) collect(_ context.Context, op operation, data []byte) ([][]byte, err
 
 func (s solo) ranks() []Peer { return seat([]hello{s.me}) }
 func (solo) close() error    { return nil }
+
+var errNoContext = errors.New("bootstrap: the context is nil: use context.Background()")

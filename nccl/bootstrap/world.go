@@ -145,7 +145,7 @@ func splitAddress(address string) (host string, port int, err error) {
 func parsePort(text string) (int, error) {
 	port, err := strconv.Atoi(text)
 	if err != nil || port < 1 || port > 65535 || text[0] == '+' {
-		return 0, fmt.Errorf("port %q: want 1 to 65535", text)
+		return 0, fmt.Errorf("port %q: want 1 to 65535", clip(text))
 	}
 	return port, nil
 }

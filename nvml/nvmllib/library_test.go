@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -381,4 +382,31 @@ func TestFileIsNotNVML(t *testing.T) {
 	_, err := Open(Options{})
 	require.ErrorIs(t, err, nvml.ErrNotSupported)
 	assert.False(t, errors.Is(err, nvml.ErrLibraryNotFound))
+}
+
+var noContext context.Context
+
+func TestWhatWasNeverMade(t *testing.T) {
+	for _, l := range []*Library{{}} {
+		v := reflect.ValueOf(l)
+		for i := range v.NumMethod() {
+			method := v.Method(i).Type()
+			args := make([]reflect.Value, method.NumIn())
+			for k := range args {
+				args[k] = reflect.Zero(method.In(k))
+			}
+			call := v.Method(i).Call
+			if method.IsVariadic() {
+				call = v.Method(i).CallSlice
+			}
+			assert.NotPanics(t, func() { call(args) }, v.Type().Method(i).Name)
+		}
+	}
+	l := open(t)
+	w, err := l.Watch(nvml.EventXID, second)
+	require.NoError(t, err)
+	assert.NotPanics(t, func() {
+		_, err := w.Next(noContext)
+		assert.Error(t, err)
+	})
 }

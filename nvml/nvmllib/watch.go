@@ -84,6 +84,9 @@ func (l *Library) Watch(kinds nvml.EventKind, gpus ...string) (nvml.Watch, error
 
 // Next waits for an event.
 func (w *watch) Next(ctx context.Context) (nvml.Event, error) {
+	if ctx == nil {
+		return nvml.Event{}, &nvml.OpError{Op: "wait for an event", Err: errors.New("the context is nil: use context.Background()")}
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nvml.Event{}, err
