@@ -105,7 +105,7 @@ func (c *Comm) enter() error {
 	}
 	defer dev.Done()
 	life.Enter(&c.graphs.Object, &c.graphs, c.String())
-	life.Enter(&c.obj, c, c.String(), dev)
+	life.EnterFirst(&c.obj, c, c.String(), dev)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package nccl
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,9 +86,7 @@ func (g *Group) add(c *Comm, o *operation, s *cuda.Stream) error {
 	}
 	if !slices.Contains(g.streams, s) {
 		g.streams = append(g.streams, s)
-		slices.SortFunc(g.streams, func(a, b *cuda.Stream) int {
-			return cmp.Compare(cudahook.Serial(a), cudahook.Serial(b))
-		})
+		sortStreams(g.streams)
 	}
 	return nil
 }
@@ -205,12 +202,17 @@ func (g *Group) runTaken(ctx context.Context, mode int) error {
 		return nil
 	}
 	if err := settle(ctx, g.comms, g.batch); err != nil {
-		for i := range g.ops {
-			g.ops[i].comm.keepStream(g.ops[i].stream)
-		}
+		g.keepStreams()
 		return err
 	}
 	return g.judge()
+}
+
+// keepStreams keeps captures off the streams of a run that was given up.
+func (g *Group) keepStreams() {
+	for i := range g.ops {
+		g.ops[i].comm.keepStream(g.ops[i].stream)
+	}
 }
 
 func (g *Group) simulable() error {

@@ -1,7 +1,9 @@
 package nccl
 
 import (
+	"cmp"
 	"errors"
+	"slices"
 
 	"github.com/gofabric/gofabric/cuda"
 	"github.com/gofabric/gofabric/internal/cudahook"
@@ -29,6 +31,11 @@ func (c *Comm) beginUse(s *cuda.Stream) error {
 		return err
 	}
 	return nil
+}
+
+// sortStreams puts streams in the order in which they are taken.
+func sortStreams(list []*cuda.Stream) {
+	slices.SortFunc(list, func(a, b *cuda.Stream) int { return cmp.Compare(cudahook.Serial(a), cudahook.Serial(b)) })
 }
 
 func endUse(s *cuda.Stream) { cudahook.End(s) }

@@ -21,9 +21,9 @@ import (
 type Sequence struct {
 	busy    atomic.Bool
 	order   []*Group
-	groups  []*Group // each once
-	comms   []*Comm  // each once, in the order of their serials
-	streams []*cuda.Stream
+	groups  []*Group       // each once
+	comms   []*Comm        // each once, in the order of their serials
+	streams []*cuda.Stream // likewise
 	list    *cnccl.List
 }
 
@@ -75,6 +75,7 @@ func (s *Sequence) adopt(g *Group) {
 			s.streams = append(s.streams, stream)
 		}
 	}
+	sortStreams(s.streams)
 }
 
 func sequenceError(err error) error {
@@ -132,16 +133,16 @@ func (s *Sequence) run(ctx context.Context) error {
 			return c.failed("Sequence", err)
 		}
 	}
+	for _, stream := range s.streams {
+		if err := cudahook.Begin(stream); err != nil {
+			return err
+		}
+		used++
+	}
 	for _, g := range s.groups {
 		if err := g.ready(); err != nil {
 			return err
 		}
-	}
-	for _, stream := range s.streams {
-		if err := cudahook.Stream(stream).Use(); err != nil {
-			return err
-		}
-		used++
 	}
 	return s.issue(ctx)
 }
@@ -155,6 +156,7 @@ func (s *Sequence) issue(ctx context.Context) error {
 		}
 		g := s.order[at]
 		if err := settle(ctx, g.comms, g.batch); err != nil {
+			g.keepStreams()
 			return err
 		}
 		if err := g.judge(); err != nil {

@@ -79,6 +79,17 @@ func TestCloseAllGoesFromTheNewest(t *testing.T) {
 	assert.Equal(t, []string{"QP", "CQ", "MR", "PD", "device"}, log)
 }
 
+func TestThoseThatCloseFirst(t *testing.T) {
+	assertNoneLeft(t)
+	var log []string
+	dev := newThing("device", &log)
+	comm := &thing{name: "communicator", log: &log}
+	life.EnterFirst(&comm.Object, comm, comm.name, &dev.Object)
+	newThing("buffer", &log, dev)
+	require.NoError(t, dev.CloseAll())
+	assert.Equal(t, []string{"communicator", "buffer", "device"}, log)
+}
+
 func TestFailedDestroyLeavesItOpen(t *testing.T) {
 	var log []string
 	th := newThing("MR", &log)

@@ -34,7 +34,17 @@ func (o *Object) Done() { o.mu.RUnlock() }
 // from its siblings. The parents must be in use by the caller (Use), so that
 // none can close in between.
 func Enter(o *Object, owner Closer, name string, parents ...*Object) {
-	e := &entry{name: name, stack: callers(), owner: owner}
+	enter(o, &entry{name: name, stack: callers(), owner: owner}, parents)
+}
+
+// EnterFirst is Enter for an owner that closes before its siblings, newer ones
+// too: it uses them without holding them, as a communicator does the buffers of
+// its device.
+func EnterFirst(o *Object, owner Closer, name string, parents ...*Object) {
+	enter(o, &entry{name: name, stack: callers(), owner: owner, first: true}, parents)
+}
+
+func enter(o *Object, e *entry, parents []*Object) {
 	for _, p := range parents {
 		e.parents = append(e.parents, p.entry)
 	}

@@ -21,6 +21,7 @@ type entry struct {
 	parents  []*entry
 	children map[uint64]*entry
 	owner    Closer
+	first    bool // closes before its siblings
 	stack    []uintptr
 }
 
@@ -62,7 +63,7 @@ func (e *entry) leave() {
 	}
 }
 
-// newestFirst returns the open children.
+// newestFirst returns the open children, those that close first before the rest.
 func (e *entry) newestFirst() []*entry {
 	registry.Lock()
 	defer registry.Unlock()
@@ -70,7 +71,16 @@ func (e *entry) newestFirst() []*entry {
 	for _, c := range e.children {
 		list = append(list, c)
 	}
-	slices.SortFunc(list, func(a, b *entry) int { return cmp.Compare(b.id, a.id) })
+	slices.SortFunc(list, func(a, b *entry) int {
+		switch {
+		case a.first == b.first:
+			return cmp.Compare(b.id, a.id)
+		case a.first:
+			return -1
+		default:
+			return 1
+		}
+	})
 	return list
 }
 
