@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/gofabric/gofabric/internal/ccuda"
 	"github.com/gofabric/gofabric/internal/life"
@@ -15,6 +16,7 @@ type Graph struct {
 	dev   *Device
 	h     uintptr
 	users []*life.Object // the communicators
+	turn  *sync.Mutex    // see turn of GraphExec
 }
 
 // GraphExec is a graph that can be launched, again and again. It is safe for
@@ -24,12 +26,16 @@ type GraphExec struct {
 	obj life.Object
 	dev *Device
 	h   uintptr
+	// turn is that of the Graph and of all that is instantiated from it: the
+	// driver does not synchronise what belongs to one graph, and crashed where one
+	// thread instantiated what another destroyed.
+	turn *sync.Mutex
 }
 
 // enterGraph makes a Graph. The capture that it comes from is still open, and so
 // is whatever that holds.
 func (d *Device) enterGraph(h uintptr, users []*life.Object) *Graph {
-	g := &Graph{dev: d, h: h, users: users}
+	g := &Graph{dev: d, h: h, users: users, turn: &sync.Mutex{}}
 	life.Enter(&g.obj, g, fmt.Sprintf("graph %d of GPU %d", d.number(), d.info.Ordinal), g.parents()...)
 	return g
 }
@@ -63,7 +69,9 @@ func (g *Graph) Nodes() (int, error) {
 		return 0, g.device().err(op, err)
 	}
 	defer g.obj.Done()
+	g.turn.Lock()
 	n, r := g.dev.ctx.GraphNodes(g.h)
+	g.turn.Unlock()
 	return n, g.dev.check(op, r)
 }
 
@@ -77,11 +85,13 @@ func (g *Graph) Instantiate() (*GraphExec, error) {
 	}
 	defer g.obj.Done()
 	d := g.dev
+	g.turn.Lock()
 	h, r := d.ctx.Instantiate(g.h)
+	g.turn.Unlock()
 	if r != 0 {
 		return nil, d.check(op, r)
 	}
-	x := &GraphExec{dev: d, h: h}
+	x := &GraphExec{dev: d, h: h, turn: g.turn}
 	life.Enter(&x.obj, x, fmt.Sprintf("instantiated graph %d of GPU %d", d.number(), d.info.Ordinal), g.parents()...)
 	return x, nil
 }
@@ -93,7 +103,11 @@ func (g *Graph) Close() error {
 	if g == nil || g.dev == nil {
 		return nil
 	}
-	return g.dev.closing("destroy graph", &g.obj, func() ccuda.Result { return g.dev.ctx.DestroyGraph(g.h) })
+	return g.dev.closing("destroy graph", &g.obj, func() ccuda.Result {
+		g.turn.Lock()
+		defer g.turn.Unlock()
+		return g.dev.ctx.DestroyGraph(g.h)
+	})
 }
 
 // CloseAll is Close: nothing hangs on a graph.
@@ -130,7 +144,10 @@ func (x *GraphExec) Launch(s *Stream) error {
 	if err := s.notCapturing(op); err != nil {
 		return err
 	}
-	return s.dev.check(op, s.dev.ctx.LaunchGraph(x.h, s.h))
+	x.turn.Lock()
+	r := s.dev.ctx.LaunchGraph(x.h, s.h)
+	x.turn.Unlock()
+	return s.dev.check(op, r)
 }
 
 // Close destroys the instantiated graph. Wait for its launches before.
@@ -140,7 +157,11 @@ func (x *GraphExec) Close() error {
 	if x == nil || x.dev == nil {
 		return nil
 	}
-	return x.dev.closing("destroy instantiated graph", &x.obj, func() ccuda.Result { return x.dev.ctx.DestroyExec(x.h) })
+	return x.dev.closing("destroy instantiated graph", &x.obj, func() ccuda.Result {
+		x.turn.Lock()
+		defer x.turn.Unlock()
+		return x.dev.ctx.DestroyExec(x.h)
+	})
 }
 
 // CloseAll is Close: nothing hangs on an instantiated graph.
