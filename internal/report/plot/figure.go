@@ -55,8 +55,8 @@ type Series struct {
 	// Colour is a number from 0. It chooses the shape of the marks too, so that
 	// nothing is told by colour alone.
 	Colour int
-	// Dashed breaks the line and leaves its marks hollow, for the second of two
-	// series of one colour.
+	// Dashed breaks the line and makes its marks hollow, for the second of two series
+	// of one colour.
 	Dashed bool
 	Points []Point
 }

@@ -164,7 +164,7 @@ func (r *ruler) powersOfTen() {
 		low, high := math.Pow(10, r.low), math.Pow(10, r.high)
 		r.between(niceStep((high-low)/aims), low, high)
 		return
-	case span < 2:
+	case span < 3.2:
 		factors = []float64{1, 2, 5}
 	}
 	step := (last-first)/8 + 1

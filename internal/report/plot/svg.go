@@ -22,11 +22,13 @@ const (
 	sample     = 34.0 // a line in the legend
 	noteHigh   = 16.0
 
-	titleSize  = 18.0
-	textSize   = 13.0
-	tickSize   = 12.0
-	noteSize   = 11.5
-	markRadius = 3.4
+	titleSize = 18.0
+	textSize  = 13.0
+	tickSize  = 12.0
+	noteSize  = 11.5
+	// A hollow mark is a ring about the full one that may lie below it.
+	markRadius = 2.8
+	ringRadius = 4.8
 	// marked is the most points that have marks.
 	marked = 48
 	// pressed is how many times the greatest point a limit may be before a
@@ -159,9 +161,9 @@ var marks = []string{
 
 // mark draws a series' mark; a viewer shows words over it.
 func (d *drawing) mark(s Series, x, y float64, words string) {
-	fill := s.colour()
+	fill, radius := s.colour(), markRadius
 	if s.Dashed {
-		fill = "#ffffff"
+		fill, radius = "none", ringRadius
 	}
 	inside := "/>"
 	if words != "" {
@@ -172,14 +174,14 @@ func (d *drawing) mark(s Series, x, y float64, words string) {
 		if words != "" {
 			inside += "circle>"
 		}
-		d.print(`<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s" stroke="%s" stroke-width="1.5"%s`, x, y, markRadius, fill, s.colour(), inside)
+		d.print(`<circle cx="%.1f" cy="%.1f" r="%.1f" fill="%s" stroke="%s" stroke-width="1.3"%s`, x, y, radius, fill, s.colour(), inside)
 		return
 	}
 	if words != "" {
 		inside += "path>"
 	}
 	d.print(`<path d="%s" transform="translate(%.1f %.1f) scale(%.1f)" fill="%s" stroke="%s" stroke-width="%.2f"%s`,
-		shape, x, y, markRadius, fill, s.colour(), 1.5/markRadius, inside)
+		shape, x, y, radius, fill, s.colour(), 1.3/radius, inside)
 }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;")
