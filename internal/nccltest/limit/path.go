@@ -27,7 +27,7 @@ type Path struct {
 }
 
 // Known reports whether there is a limit.
-func (p Path) Known() bool { return p.Unknown == "" }
+func (p Path) Known() bool { return p.Limit > 0 }
 
 // String is one line: "NVLink 4.0, 18 links x 25 GB/s = 450 GB/s in each
 // direction (NVML)", or why it is not known.
