@@ -174,7 +174,10 @@ func (c *chart) subtitle(labels map[string]bool) string {
 }
 
 func (c *chart) notes(path limit.Path, empty, repeated bool, failure error) (notes []string) {
-	if failure != nil {
+	var bad *ResultError
+	if errors.As(failure, &bad) {
+		notes = append(notes, "The run failed: "+oneLine(bad)+".")
+	} else if failure != nil {
 		notes = append(notes, "The run ended early: "+oneLine(failure)+".")
 	}
 	of := ""

@@ -100,6 +100,7 @@ func TestChartWithoutALimit(t *testing.T) {
 	assert.Empty(t, f.Panels[0].Limits)
 	assert.Equal(t, []string{"out-of-place", "in-place"}, seriesOf(f))
 	assert.Equal(t, []string{"The run ended early: a rank; failed.", "The limit of the links is unknown: nobody; looked."}, f.Notes)
+	assert.Equal(t, "The run failed: 3 results have wrong elements.", o.chart.figure(o.path, &ResultError{OutOfBounds: 3}).Notes[0])
 }
 
 // TestChartKeepsAFile that was there until there is something to draw.

@@ -3,7 +3,9 @@ package limit
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gofabric/gofabric/internal/report/plot"
 	"github.com/gofabric/gofabric/nvml"
 	"github.com/gofabric/gofabric/nvml/nvmltest"
 )
@@ -257,3 +260,21 @@ type stuck struct {
 }
 
 func (s stuck) Close() error { return s.err }
+
+// TestDocumentHasTheMeasurements: docs/nccl-tests.md prints the table.
+func TestDocumentHasTheMeasurements(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/nccl-tests.md")
+	require.NoError(t, err)
+	var want []string
+	for _, p := range measurements[0].points {
+		row := fmt.Sprintf("| %s | %.2f | %.1f %% |", plot.Bytes(float64(p.size)), p.busbw, 100*p.busbw/450)
+		cell := " | |"
+		for _, other := range measurements[1].points {
+			if other.size == p.size {
+				cell = fmt.Sprintf(" %.2f | %.1f %% |", other.busbw, 100*other.busbw/450)
+			}
+		}
+		want = append(want, row+cell)
+	}
+	assert.Contains(t, string(data), "\n"+strings.Join(want, "\n")+"\n\n")
+}

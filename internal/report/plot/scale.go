@@ -160,7 +160,7 @@ func (r *ruler) powersOfTen() {
 	first, last := int(math.Floor(r.low)), int(math.Ceil(r.high))
 	factors := []float64{1}
 	switch span := r.high - r.low; {
-	case span < 0.6:
+	case span < 1:
 		low, high := math.Pow(10, r.low), math.Pow(10, r.high)
 		r.between(niceStep((high-low)/aims), low, high)
 		return

@@ -120,20 +120,25 @@ func (d *drawing) legend() {
 	if len(list) == 0 {
 		return
 	}
-	d.y += 4
-	x := margin
-	d.print(`<g class="legend">`)
+	widest := 0.0
 	for _, s := range list {
-		width := sample + 8 + textWidth(s.Name, textSize) + 18
-		if x > margin && x+width > pageWidth-margin {
-			x = margin
+		widest = max(widest, sample+8+textWidth(s.Name, textSize)+18)
+	}
+	columns := max(int((pageWidth-2*margin)/widest), 1)
+	if columns > 1 && columns < len(list) {
+		columns -= columns % 2 // two series of one colour stay side by side
+	}
+	d.y += 4
+	d.print(`<g class="legend">`)
+	for i, s := range list {
+		if i > 0 && i%columns == 0 {
 			d.y += legendHigh
 		}
+		x := margin + float64(i%columns)*widest
 		middle := d.y + legendHigh/2
 		d.print(`<path d="M%.1f %.1fH%.1f" %s/>`, x, middle, x+sample, s.stroke())
 		d.mark(s, x+sample/2, middle, "")
 		d.text(x+sample+8, middle+4.5, textSize, ink, "", s.Name)
-		x += width
 	}
 	d.print("</g>")
 	d.y += legendHigh
