@@ -21,7 +21,9 @@ func (r *run) links(devices []device) *limit.Facts {
 		addresses = append(addresses, d.Address+".0") // CUDA tells no function
 	}
 	machine := limit.Machine{NVML: r.cfg.NVML, Files: sysfs.Dir("/"), Lookup: os.LookupEnv}
-	return machine.Collect(devices[0].Host, addresses, r.job.size > 1)
+	facts := machine.Collect(devices[0].Host, addresses, r.job.size > 1)
+	r.beat() // opening the driver's library can take seconds
+	return facts
 }
 
 // path is the way that this run's data takes.
