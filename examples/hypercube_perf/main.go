@@ -14,8 +14,11 @@ import (
 	"os"
 
 	"github.com/gofabric/gofabric/internal/nccltest"
+	"github.com/gofabric/gofabric/nvml/nvmllib"
 )
 
 func main() {
-	os.Exit(nccltest.Main(nccltest.HyperCube, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(nccltest.Main(nccltest.HyperCube, os.Args[1:], os.Stdout, os.Stderr, func() (nccltest.GPUSource, error) {
+		return nvmllib.Open(nvmllib.Options{})
+	}))
 }

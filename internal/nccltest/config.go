@@ -4,9 +4,14 @@ import (
 	"math"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 )
+
+// GPUSource is the driver's library, open: *nvmllib.Library, which only programs
+// import because of its linker flags.
+type GPUSource = limit.Source
 
 // Config is what a command line and the environment ask for. ParseArgs makes it.
 type Config struct {
@@ -58,6 +63,16 @@ type Config struct {
 	Pairs   int
 	// JSONEnv writes the environment to the JSON file.
 	JSONEnv bool
+
+	// Plot is the file of the chart, or empty, and PlotWith earlier results that
+	// it shows too.
+	Plot     string
+	PlotWith []string
+	// LimitCheck judges the results by the links' limit.
+	LimitCheck bool
+	// NVML opens the driver's library, which knows the links of GPUs; nil is a
+	// program without it.
+	NVML func() (GPUSource, error)
 
 	// Device is the first GPU's number, of NCCL_TESTS_DEVICE.
 	Device *int

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gofabric/gofabric/cuda"
+	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 )
@@ -28,6 +29,9 @@ type device struct {
 type introduction struct {
 	Tool, Flags string
 	Devices     []device
+	// Links are what the process knows of its GPUs' links, nil if it did not
+	// look.
+	Links *limit.Facts
 }
 
 // describe finds the GPUs of all processes, prints the head of the output and
@@ -40,7 +44,7 @@ func (r *run) describe(ctx context.Context) error {
 		return err
 	}
 	flags := strings.Join(cfg.ownArgs(), " ")
-	data, err := json.Marshal(introduction{cfg.Tool.Name, flags, own})
+	data, err := json.Marshal(introduction{cfg.Tool.Name, flags, own, r.links(own)})
 	if err != nil {
 		return err
 	}
@@ -50,6 +54,7 @@ func (r *run) describe(ctx context.Context) error {
 	}
 	var (
 		all   []device
+		links []*limit.Facts
 		least uint64 = math.MaxUint64
 		fp8          = true
 	)
@@ -61,11 +66,12 @@ func (r *run) describe(ctx context.Context) error {
 		if other.Tool != cfg.Tool.Name || other.Flags != flags {
 			return fmt.Errorf("process %d runs %s with the flags %q, and process %d %s with %q: give all the same", process, other.Tool, other.Flags, r.job.rank, cfg.Tool.Name, flags)
 		}
-		all = append(all, other.Devices...)
+		all, links = append(all, other.Devices...), append(links, other.Links)
 	}
 	for _, d := range all {
 		least, fp8 = min(least, d.Memory), fp8 && d.Hopper
 	}
+	r.out.path = r.path(links)
 	if err := r.settle(fp8); err != nil {
 		return err
 	}

@@ -187,6 +187,9 @@ func (p *parser) ownFlags() {
 	p.toggle(&c.Spread, "spread", "", "print the fastest and the slowest thread of each row")
 	p.set.StringVar(&c.Compare, "compare", "", "run this `program`, a C tool of nccl-tests, in turn with this one, and print the ratios")
 	p.number(&c.Pairs, "pairs", "", 1, 1000, "`pairs` of --compare")
+	p.set.StringVar(&c.Plot, "plot", "", "draw bus bandwidth and time over the sizes to this `file`, which must end in .svg")
+	p.set.StringSliceVar(&c.PlotWith, "plot-with", nil, "draw these earlier results too: `files` of -J, of this program or the C tool, with commas between")
+	p.toggle(&c.LimitCheck, "limit-check", "", "compare the bus bandwidth with what the links between the GPUs can carry, and with what was measured on such links")
 	p.toggle(&c.JSONEnv, "json_env", "", "write the environment to the file of -J, as the C tool does: it may hold secrets")
 }
 
@@ -272,6 +275,16 @@ func (p *parser) finishPerIter() {
 
 func (p *parser) finishOwn() error {
 	c := &p.config
+	switch {
+	case c.Plot != "" && !strings.HasSuffix(strings.ToLower(c.Plot), ".svg"):
+		return p.bad("plot", "the name must end in .svg: there is no other format")
+	case len(c.PlotWith) > 0 && c.Plot == "":
+		return p.bad("plot-with", "needs --plot, the file to draw to")
+	case c.Compare != "" && c.Plot != "":
+		return p.bad("plot", "does not go with --compare, which prints ratios of many runs")
+	case c.Compare != "" && c.LimitCheck:
+		return p.bad("limit-check", "does not go with --compare, which prints ratios of many runs")
+	}
 	if !c.Auto {
 		return nil
 	}

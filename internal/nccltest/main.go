@@ -17,7 +17,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	// exitResults is the C tool's status for wrong data, and for less than
-	// NCCL_TESTS_MIN_BW.
+	// NCCL_TESTS_MIN_BW; also ours for less than --limit-check expects.
 	exitResults = 7
 	exitSignal  = 128
 )
@@ -26,7 +26,9 @@ const (
 // program's name, runs the test, and returns the exit status. What failed is one
 // line on stderr. The first SIGINT or SIGTERM aborts everything and ends the run;
 // the next one ends the program at once.
-func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
+//
+// nvml opens the driver's library for --plot and --limit-check, and may be nil.
+func Main(tool Tool, args []string, stdout, stderr io.Writer, nvml func() (GPUSource, error)) int {
 	cfg, err := ParseArgs(tool, args, os.LookupEnv)
 	if err != nil {
 		fmt.Fprintln(stderr, oneLine(err))
@@ -36,6 +38,7 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, Usage(tool))
 		return exitOK
 	}
+	cfg.NVML = nvml
 	ctx, stop := withSignals(context.Background())
 	defer stop()
 	if cfg.Compare != "" {
@@ -71,9 +74,12 @@ func status(tool Tool, err error, stderr io.Writer) int {
 }
 
 // oneLine is an error's text without line ends and the blanks of tables.
-func oneLine(err error) string {
+func oneLine(err error) string { return flat(err.Error()) }
+
+// flat is a text as one line.
+func flat(text string) string {
 	var parts []string
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 0 {
 			parts = append(parts, strings.Join(fields, " "))
 		}

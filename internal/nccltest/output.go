@@ -2,10 +2,12 @@ package nccltest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 )
@@ -22,6 +24,9 @@ type output struct {
 	release nccl.Version
 	now     func() time.Time
 	file    *jsonFile
+	chart   *chart // nil: no --plot
+	path    limit.Path
+	limits  limitTable
 
 	bandwidths float64
 	results    int
@@ -29,15 +34,22 @@ type output struct {
 
 func newOutput(cfg *Config, w io.Writer, enabled bool, release nccl.Version) (*output, error) {
 	o := &output{w: w, cfg: cfg, enabled: enabled, release: release, now: time.Now}
-	if !enabled || cfg.Output == "" {
+	if !enabled {
 		return o, nil
 	}
-	file, err := createJSON(cfg, o.now(), release)
-	if err != nil {
-		return nil, err
+	var err error
+	if cfg.Plot != "" {
+		if o.chart, err = newChart(cfg, release); err != nil {
+			return nil, err
+		}
 	}
-	o.file = file
-	return o, o.print("# Writing JSON output to %s\n", file.name)
+	if cfg.Output == "" {
+		return o, nil
+	}
+	if o.file, err = createJSON(cfg, o.now(), release); err != nil {
+		return nil, errors.Join(err, o.close(err))
+	}
+	return o, o.print("# Writing JSON output to %s\n", o.file.name)
 }
 
 func (o *output) print(format string, args ...any) error {
@@ -97,6 +109,9 @@ func (o *output) head(devices []device) error {
 	}
 	if o.file != nil {
 		o.file.config(cfg, devices)
+	}
+	if o.chart != nil {
+		o.chart.devices = devices
 	}
 	return o.print("%s", b.Bytes())
 }
@@ -192,6 +207,12 @@ func (o *output) row(r *row) error {
 	if o.file != nil {
 		o.file.row(cfg, r, name)
 	}
+	if o.chart != nil {
+		o.chart.row(r, name)
+	}
+	if cfg.LimitCheck {
+		o.limits.row(cfg, o.path, r, name)
+	}
 	return o.print("%s", b.Bytes())
 }
 
@@ -250,10 +271,13 @@ func (o *output) footer(wrong int, memory []int64) error {
 	return o.print("%s", b.Bytes())
 }
 
-// close writes the JSON file, with the error that ended the run.
-func (o *output) close(err error) error {
-	if o.file == nil {
-		return nil
+// close writes the JSON file, with the error that ended the run, and the chart.
+func (o *output) close(err error) (failed error) {
+	if o.chart != nil {
+		failed = o.chart.write(o.path, err)
 	}
-	return o.file.write(o.now(), err)
+	if o.file != nil {
+		failed = errors.Join(failed, o.file.write(o.now(), err))
+	}
+	return failed
 }

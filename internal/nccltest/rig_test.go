@@ -18,6 +18,8 @@ import (
 	"github.com/gofabric/gofabric/internal/fakegpu"
 	"github.com/gofabric/gofabric/internal/life"
 	"github.com/gofabric/gofabric/internal/testutil"
+	"github.com/gofabric/gofabric/nvml"
+	"github.com/gofabric/gofabric/nvml/nvmltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -33,7 +35,7 @@ const patience = 2 * time.Minute
 func TestMain(m *testing.M) {
 	if name := os.Getenv(toolEnv); name != "" {
 		i := slices.IndexFunc(Tools(), func(tool Tool) bool { return tool.Name == name })
-		os.Exit(Main(Tools()[i], os.Args[1:], os.Stdout, os.Stderr))
+		os.Exit(Main(Tools()[i], os.Args[1:], os.Stdout, os.Stderr, testGPUs))
 	}
 	run := func() int { return testutil.Main(m, nothingOpen) }
 	if realGPU() {
@@ -43,6 +45,27 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	os.Exit(fakegpu.Main(fakegpu.Options{}, run))
+}
+
+// nvmlEnv makes a program of toolEnv have NVML, which finds two H200s.
+const nvmlEnv = "GOFABRIC_TEST_NVML"
+
+// testGPUs are the links that the programs find.
+func testGPUs() (GPUSource, error) {
+	if os.Getenv(nvmlEnv) == "" {
+		return nil, nvml.ErrLibraryNotFound
+	}
+	host := nvmltest.H200Pair()
+	for i := range host.Data.Inventory {
+		info, err := cuda.Info(i)
+		if err != nil {
+			return nil, err
+		}
+		if host.Data.Inventory[i].PCIAddress, err = nvml.ParsePCIAddress(info.PCIAddress); err != nil {
+			return nil, err
+		}
+	}
+	return openHost{host}, nil
 }
 
 // realGPU: the tests that need no control over the fakes run on the machine's own

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/nccl"
 )
 
@@ -48,11 +49,16 @@ type ResultError struct {
 	// Bandwidth and Least are in GB/s; Least is nil where none is demanded.
 	Bandwidth float64
 	Least     *float64
+	// Low is how many results reach too little for --limit-check.
+	Low int
 }
 
 func (e *ResultError) Error() string {
 	if e.OutOfBounds > 0 {
 		return fmt.Sprintf("%d results have wrong elements", e.OutOfBounds)
+	}
+	if e.Low > 0 {
+		return fmt.Sprintf("%d results have less than %.0f %% of the bus bandwidth that was measured over such links (--limit-check)", e.Low, limit.Least*100)
 	}
 	return fmt.Sprintf("the average bus bandwidth is %.4g GB/s, less than 90 %% of %.4g GB/s (%s)", e.Bandwidth, *e.Least, envMinBandwidth)
 }
@@ -157,12 +163,16 @@ func (r *run) execute(ctx context.Context) error {
 	if err := r.tearDown(ctx, true); err != nil {
 		return err
 	}
+	low, err := r.out.limitCheck()
+	if err != nil {
+		return err
+	}
 	if err := r.out.footer(wrong, used); err != nil {
 		return err
 	}
 	bandwidth := r.out.average()
-	if wrong > 0 || r.job.main() && r.cfg.MinBandwidth != nil && bandwidth < 0.9**r.cfg.MinBandwidth {
-		return &ResultError{OutOfBounds: wrong, Bandwidth: bandwidth, Least: r.cfg.MinBandwidth}
+	if wrong > 0 || low > 0 || r.job.main() && r.cfg.MinBandwidth != nil && bandwidth < 0.9**r.cfg.MinBandwidth {
+		return &ResultError{OutOfBounds: wrong, Bandwidth: bandwidth, Least: r.cfg.MinBandwidth, Low: low}
 	}
 	return nil
 }
