@@ -47,7 +47,8 @@ func runExec(args []string, std streams) error {
 	o := execOptions{}
 	f := newFlags("topo exec", execHelp, std.out)
 	f.SetInterspersed(false)
-	f.IntVar(&o.rank, "rank", -1, "which of this machine's ranks it is, from 0 (default: what the launcher's variables say)")
+	f.IntVar(&o.rank, "rank", -1, "which of this machine's ranks it is, from 0; without it, what the launcher's variables say")
+	f.Lookup("rank").DefValue = "0" // pflag shows no default that is zero
 	f.IntVar(&o.ranks, "ranks", 0, "how many ranks this machine has (default: what the launcher says, or one for each GPU)")
 	f.BoolVar(&o.oneGPU, "one-gpu", false, "show the program no other GPU (CUDA_VISIBLE_DEVICES); not for programs that choose by their local rank")
 	f.BoolVar(&o.noBind, "no-bind", false, "set the variables only")
@@ -166,6 +167,9 @@ const (
 func (r *rankRun) plan(s *topo.System, rank int, env map[string]string) error {
 	visible, chosen := env[cudaVisible]
 	if !chosen || len(s.GPUs) == 0 {
+		if n := len(s.GPUs); r.ranks == 0 && n > 0 && rank >= n {
+			return fmt.Errorf("rank %d: this machine has %d GPUs, so its ranks are 0 to %d", rank, n, n-1)
+		}
 		if r.ranks == 0 {
 			r.ranks = max(len(s.GPUs), rank+1)
 		}

@@ -56,7 +56,7 @@ func TestRankRefused(t *testing.T) {
 		o       execOptions
 		environ []string
 	}{
-		"9 ranks":             {execOptions{rank: 8}, nil},
+		"its ranks are 0 to 7":             {execOptions{rank: 8}, nil},
 		"shows 2 GPUs":        {execOptions{rank: 2}, []string{"CUDA_VISIBLE_DEVICES=0,1"}},
 		"shows no GPU":        {execOptions{rank: 0}, []string{"CUDA_VISIBLE_DEVICES=-1"}},
 		"rank 3 of the machi": {execOptions{rank: -1, ranks: 2}, []string{"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3"}},

@@ -40,7 +40,7 @@ func open() error {
 		return nil
 	}
 	name := cmp.Or(os.Getenv(PathEnv), "libcuda.so.1")
-	so, err := dl.Open("libcuda", "libcuda1", name)
+	so, err := dl.Open("libcuda", "libcuda1 (in a container, NVIDIA's container toolkit on the host brings it: --gpus all)", name)
 	if err != nil {
 		return err
 	}

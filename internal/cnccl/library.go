@@ -21,7 +21,7 @@ type Library struct {
 }
 
 // Debian's package; NVIDIA's Python wheels bring the library too.
-const pkg = "libnccl2 (or NVIDIA's wheel nvidia-nccl)"
+const pkg = "libnccl2 (or NVIDIA's wheel nvidia-nccl-cu12 or -cu13)"
 
 // Open opens the first of names that the dynamic linker finds. enter and leave
 // are the CUDA binding's functions that change a thread's context.
