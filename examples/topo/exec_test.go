@@ -56,12 +56,12 @@ func TestRankRefused(t *testing.T) {
 		o       execOptions
 		environ []string
 	}{
-		"its ranks are 0 to 7":             {execOptions{rank: 8}, nil},
-		"shows 2 GPUs":        {execOptions{rank: 2}, []string{"CUDA_VISIBLE_DEVICES=0,1"}},
-		"shows no GPU":        {execOptions{rank: 0}, []string{"CUDA_VISIBLE_DEVICES=-1"}},
-		"rank 3 of the machi": {execOptions{rank: -1, ranks: 2}, []string{"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3"}},
-		"pass --rank":         {execOptions{rank: -1}, []string{"RANK=3", "WORLD_SIZE=4"}},
-		"RANK":                {execOptions{rank: -1}, []string{"RANK=x", "WORLD_SIZE=4"}},
+		"its ranks are 0 to 7": {execOptions{rank: 8}, nil},
+		"shows 2 GPUs":         {execOptions{rank: 2}, []string{"CUDA_VISIBLE_DEVICES=0,1"}},
+		"shows no GPU":         {execOptions{rank: 0}, []string{"CUDA_VISIBLE_DEVICES=-1"}},
+		"rank 3 of the machi":  {execOptions{rank: -1, ranks: 2}, []string{"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=3"}},
+		"pass --rank":          {execOptions{rank: -1}, []string{"RANK=3", "WORLD_SIZE=4"}},
+		"RANK":                 {execOptions{rank: -1}, []string{"RANK=x", "WORLD_SIZE=4"}},
 	} {
 		_, err := dryRun(t, c.o, c.environ...)
 		assert.ErrorContains(t, err, words)
