@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/internal/pairs"
 	"github.com/gofabric/gofabric/internal/report/plot"
@@ -176,9 +177,9 @@ func (c *chart) subtitle(labels map[string]bool) string {
 func (c *chart) notes(path limit.Path, empty, repeated bool, failure error) (notes []string) {
 	var bad *ResultError
 	if errors.As(failure, &bad) {
-		notes = append(notes, "The run failed: "+oneLine(bad)+".")
+		notes = append(notes, "The run failed: "+command.OneLine(bad.Error())+".")
 	} else if failure != nil {
-		notes = append(notes, "The run ended early: "+oneLine(failure)+".")
+		notes = append(notes, "The run ended early: "+command.OneLine(failure.Error())+".")
 	}
 	of := ""
 	if len(c.others) > 0 {
@@ -190,7 +191,7 @@ func (c *chart) notes(path limit.Path, empty, repeated bool, failure error) (not
 			notes = append(notes, "Switches that reduce or copy (NVLS) move fewer bytes than the bus bandwidth counts: it may pass the limit.")
 		}
 	} else {
-		notes = append(notes, fmt.Sprintf("The limit of the links%s is %s.", of, flat(path.String())))
+		notes = append(notes, fmt.Sprintf("The limit of the links%s is %s.", of, command.OneLine(path.String())))
 	}
 	if repeated {
 		notes = append(notes, "Sizes that were measured several times have the median.")

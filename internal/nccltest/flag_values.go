@@ -6,12 +6,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/gofabric/gofabric/internal/command"
 )
-
-// valueError is what our flag values return; the text is meant for users.
-type valueError string
-
-func (e valueError) Error() string { return string(e) }
 
 // number is a flag's value in low..high. It may be decimal, 0x or 0.
 type number struct {
@@ -22,13 +19,13 @@ type number struct {
 func (n *number) Set(text string) error {
 	v, err := strconv.ParseInt(text, 0, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return valueError(fmt.Sprintf("%q is not a whole number", text))
+		return command.ValueError(fmt.Sprintf("%q is not a whole number", text))
 	}
 	if err != nil || v < int64(n.low) || v > int64(n.high) {
 		if n.high == math.MaxInt32 {
-			return valueError(fmt.Sprintf("%s is less than %d, or too large", text, n.low))
+			return command.ValueError(fmt.Sprintf("%s is less than %d, or too large", text, n.low))
 		}
-		return valueError(fmt.Sprintf("%s is not in %d..%d", text, n.low, n.high))
+		return command.ValueError(fmt.Sprintf("%s is not in %d..%d", text, n.low, n.high))
 	}
 	*n.dst = int(v)
 	return nil
@@ -48,7 +45,7 @@ type flag bool
 
 func (f *flag) Set(text string) error {
 	var v int
-	if err := (&number{&v, 0, 1}).Set(text); err != nil {
+	if err := (&command.Number{Dst: &v, Low: 0, High: 1}).Set(text); err != nil {
 		return err
 	}
 	*f = v == 1
@@ -71,7 +68,7 @@ type toggle bool
 func (b *toggle) Set(text string) error {
 	v, err := strconv.ParseBool(text)
 	if err != nil {
-		return valueError(fmt.Sprintf("%q is neither true nor false", text))
+		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
 	}
 	*b = toggle(v)
 	return nil
@@ -88,7 +85,7 @@ type size uint64
 func (s *size) Set(text string) error {
 	v, ok := parseSize(text)
 	if !ok {
-		return valueError(fmt.Sprintf("%q is not a size like 8, 64K, 1.5M or 4G", text))
+		return command.ValueError(fmt.Sprintf("%q is not a size like 8, 64K, 1.5M or 4G", text))
 	}
 	*s = size(v)
 	return nil
@@ -134,7 +131,7 @@ type choice[T any] struct {
 func (c *choice[T]) Set(text string) error {
 	v, err := c.value(text)
 	if err != nil {
-		return valueError(fmt.Sprintf("%q is none of %s", text, strings.Join(c.words, ", ")))
+		return command.ValueError(fmt.Sprintf("%q is none of %s", text, strings.Join(c.words, ", ")))
 	}
 	*c.dst, c.text = v, text
 	return nil
@@ -147,6 +144,6 @@ func (c *choice[T]) String() string { return c.text }
 // refused is the value of a flag of the C tool that we do not have.
 type refused string
 
-func (r refused) Set(string) error { return valueError(r) }
+func (r refused) Set(string) error { return command.ValueError(r) }
 func (refused) Type() string       { return "string" }
 func (refused) String() string     { return "" }

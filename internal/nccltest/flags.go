@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
 )
@@ -102,7 +103,7 @@ func newParser(tool Tool) *parser {
 }
 
 func (p *parser) number(dst *int, long, short string, low, high int, usage string) {
-	p.set.VarP(&number{dst, low, high}, long, short, usage)
+	p.set.VarP(&command.Number{Dst: dst, Low: low, High: high}, long, short, usage)
 }
 
 func (p *parser) toggle(dst *bool, long, short, usage string) {
@@ -306,45 +307,13 @@ func (p *parser) note(text string) { p.config.notes = append(p.config.notes, tex
 func (p *parser) bad(flag, problem string) error {
 	e := &UsageError{Tool: p.config.Tool.Name, Problem: problem}
 	if flag != "" {
-		e.Flag = display(p.set.Lookup(flag))
+		e.Flag = command.Display(p.set.Lookup(flag))
 	}
 	return e
 }
 
 // explain turns pflag's errors into ours.
 func (p *parser) explain(err error) error {
-	var (
-		unknown *pflag.NotExistError
-		missing *pflag.ValueRequiredError
-		invalid *pflag.InvalidValueError
-		e       = &UsageError{Tool: p.config.Tool.Name}
-	)
-	switch {
-	case errors.As(err, &unknown):
-		e.Flag = "--" + unknown.GetSpecifiedName()
-		if unknown.GetSpecifiedShortnames() != "" {
-			e.Flag = "-" + unknown.GetSpecifiedName()
-		}
-		e.Problem = "there is no such flag; -h lists them"
-	case errors.As(err, &missing):
-		e.Flag = display(missing.GetFlag())
-		e.Problem = "a value must follow"
-	case errors.As(err, &invalid):
-		e.Flag = display(invalid.GetFlag())
-		e.Problem = fmt.Sprintf("%q is not a value of this flag", invalid.GetValue())
-		var own valueError
-		if errors.As(err, &own) {
-			e.Problem = string(own)
-		}
-	default:
-		e.Problem = err.Error()
-	}
-	return e
-}
-
-func display(f *pflag.Flag) string {
-	if f.Shorthand == "" {
-		return "--" + f.Name
-	}
-	return "-" + f.Shorthand + "/--" + f.Name
+	flag, problem := command.Explain(err)
+	return &UsageError{Tool: p.config.Tool.Name, Flag: flag, Problem: problem}
 }

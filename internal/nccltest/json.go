@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/nccl"
 )
 
@@ -231,7 +232,7 @@ func (j *jsonFile) footer(wrong int, average float64, demanded, okay bool) {
 func (j *jsonFile) write(now time.Time, failure error) error {
 	j.doc.End = now.Format(time.DateTime)
 	if failure != nil {
-		j.doc.Errors = append(j.doc.Errors, oneLine(failure))
+		j.doc.Errors = append(j.doc.Errors, command.OneLine(failure.Error()))
 	}
 	data, err := json.Marshal(j.doc)
 	if err == nil {

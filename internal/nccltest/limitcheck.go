@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/internal/nccltest/limit"
 	"github.com/gofabric/gofabric/internal/sysfs"
 )
@@ -85,7 +86,7 @@ func (o *output) limitCheck() (low int, err error) {
 		return 0, nil
 	}
 	l := &o.limits
-	err = o.comment("gofabric: limit check: %s", flat(o.path.String()))
+	err = o.comment("gofabric: limit check: %s", command.OneLine(o.path.String()))
 	if o.path.Known() {
 		for _, source := range l.sources {
 			err = errors.Join(err, o.comment("gofabric: expected is what was measured on %s; %.0f %% of it must be reached", source, 100*limit.Least))

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+
+	"github.com/gofabric/gofabric/internal/command"
 )
 
 // Exit statuses of Main. A run that a signal ended has 128 and the signal's
@@ -31,7 +30,7 @@ const (
 func Main(tool Tool, args []string, stdout, stderr io.Writer, nvml func() (GPUSource, error)) int {
 	cfg, err := ParseArgs(tool, args, os.LookupEnv)
 	if err != nil {
-		fmt.Fprintln(stderr, oneLine(err))
+		fmt.Fprintln(stderr, command.OneLine(err.Error()))
 		return exitFailed
 	}
 	if cfg.Help {
@@ -39,7 +38,7 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer, nvml func() (GPUSo
 		return exitOK
 	}
 	cfg.NVML = nvml
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
 	if cfg.Compare != "" {
 		err = Compare(ctx, cfg, stdout)
@@ -52,7 +51,7 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer, nvml func() (GPUSo
 // status reports an error and chooses the exit status.
 func status(tool Tool, err error, stderr io.Writer) int {
 	var (
-		signalled signalError
+		signalled command.SignalError
 		usage     *UsageError
 		results   *ResultError
 	)
@@ -60,60 +59,15 @@ func status(tool Tool, err error, stderr io.Writer) int {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &signalled):
-		fmt.Fprintf(stderr, "%s: %v\n", tool.Name, signalled)
-		return exitSignal + int(signalled.signal)
+		fmt.Fprintf(stderr, "%s: %v; everything was aborted\n", tool.Name, signalled)
+		return exitSignal + int(signalled.Signal)
 	case errors.As(err, &usage):
-		fmt.Fprintln(stderr, oneLine(err))
+		fmt.Fprintln(stderr, command.OneLine(err.Error()))
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, oneLine(err))
+	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, command.OneLine(err.Error()))
 	if errors.As(err, &results) {
 		return exitResults
 	}
 	return exitFailed
-}
-
-// oneLine is an error's text without line ends and the blanks of tables.
-func oneLine(err error) string { return flat(err.Error()) }
-
-// flat is a text as one line.
-func flat(text string) string {
-	var parts []string
-	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			parts = append(parts, strings.Join(fields, " "))
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ signal syscall.Signal }
-
-func (e signalError) Error() string {
-	return fmt.Sprintf("ended by a signal (%v); everything was aborted", e.signal)
-}
-
-// withSignals returns a context that the first SIGINT or SIGTERM ends, with a
-// signalError as its cause; the signals then act as usual again.
-func withSignals(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case got := <-signals:
-			signal.Stop(signals)
-			number, _ := got.(syscall.Signal)
-			cancel(signalError{number})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-		<-done
-	}
 }

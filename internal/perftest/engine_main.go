@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
+
+	"github.com/gofabric/gofabric/internal/command"
 )
 
 // Exit statuses of Main. A run that a signal ended has 128 and the signal's
@@ -26,7 +25,7 @@ const (
 func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 	config, err := ParseArgs(tool, args)
 	if err != nil {
-		fmt.Fprintln(stderr, oneLine(err))
+		fmt.Fprintln(stderr, command.OneLine(err.Error()))
 		return exitFailed
 	}
 	switch config.Action {
@@ -37,22 +36,21 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, VersionText())
 		return exitOK
 	}
-	ctx, stop := withSignals(context.Background())
+	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
 	err = RunBandwidth(ctx, config, stdout)
-	var signalled signalError
+	var signalled command.SignalError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &signalled):
-		fmt.Fprintf(stderr, "%s: %v\n", tool.Name, signalled)
-		return exitSignal + int(signalled.signal)
+		fmt.Fprintf(stderr, "%s: %v; everything is closed\n", tool.Name, signalled)
+		return exitSignal + int(signalled.Signal)
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, oneLine(err))
+	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, command.OneLine(err.Error()))
 	return exitFailed
 }
 
-// oneLine is an error's text without line ends and the blanks of tables.
 func oneLine(err error) string {
 	var parts []string
 	for line := range strings.Lines(err.Error()) {
@@ -61,35 +59,4 @@ func oneLine(err error) string {
 		}
 	}
 	return strings.Join(parts, "; ")
-}
-
-// signalError is the cause of a context that a signal ended.
-type signalError struct{ signal syscall.Signal }
-
-func (e signalError) Error() string {
-	return fmt.Sprintf("ended by a signal (%v); everything is closed", e.signal)
-}
-
-// withSignals returns a context that the first SIGINT or SIGTERM ends, with a
-// signalError as its cause; the signals then act as usual again.
-func withSignals(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		select {
-		case got := <-signals:
-			signal.Stop(signals)
-			number, _ := got.(syscall.Signal)
-			cancel(signalError{number})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel(nil)
-		<-done
-	}
 }

@@ -2,14 +2,10 @@ package perftest
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 func runMain(args ...string) (status int, stdout, stderr string) {
@@ -36,21 +32,4 @@ func TestMainWithoutRun(t *testing.T) {
 		assert.True(t, strings.HasPrefix(stderr, "write_bw: "), stderr)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 	}
-}
-
-func TestOneLine(t *testing.T) {
-	err := errors.Join(errors.New("no usable GID:\n  index  type\n  0      RoCE v1\n"), errors.New("second"))
-	assert.Equal(t, "no usable GID:; index type; 0 RoCE v1; second", oneLine(err))
-}
-
-func TestSignalEndsContext(t *testing.T) {
-	ctx, stop := withSignals(context.Background())
-	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGTERM))
-	<-ctx.Done()
-	assert.Equal(t, signalError{syscall.SIGTERM}, context.Cause(ctx))
-	stop()
-
-	ctx, stop = withSignals(context.Background())
-	stop()
-	assert.ErrorIs(t, context.Cause(ctx), context.Canceled)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/internal/stats"
 )
 
@@ -78,7 +79,7 @@ func newParser(tool Tool) *parser {
 	set.SortFlags = false
 
 	number := func(dst *int, long, short string, low, high int, usage string) {
-		set.VarP(&number{dst: dst, low: low, high: high}, long, short, usage)
+		set.VarP(&command.Number{Dst: dst, Low: low, High: high}, long, short, usage)
 	}
 	toggle := func(dst *bool, long, short, usage string) {
 		set.VarPF((*toggle)(dst), long, short, usage).NoOptDefVal = "true"
@@ -165,79 +166,15 @@ func (p *parser) finishDuration() error {
 func (p *parser) bad(flag, problem string) error {
 	e := &UsageError{Tool: p.config.Tool.Name, Problem: problem}
 	if flag != "" {
-		e.Flag = display(p.set.Lookup(flag))
+		e.Flag = command.Display(p.set.Lookup(flag))
 	}
 	return e
 }
 
 // explain turns pflag's errors into ours.
 func (p *parser) explain(err error) error {
-	var (
-		unknown *pflag.NotExistError
-		missing *pflag.ValueRequiredError
-		invalid *pflag.InvalidValueError
-		e       = &UsageError{Tool: p.config.Tool.Name}
-	)
-	switch {
-	case errors.As(err, &unknown):
-		e.Flag = "--" + unknown.GetSpecifiedName()
-		if unknown.GetSpecifiedShortnames() != "" {
-			e.Flag = "-" + unknown.GetSpecifiedName()
-		}
-		e.Problem = "there is no such flag; -h lists them"
-	case errors.As(err, &missing):
-		e.Flag = display(missing.GetFlag())
-		e.Problem = "a value must follow"
-	case errors.As(err, &invalid):
-		e.Flag = display(invalid.GetFlag())
-		e.Problem = fmt.Sprintf("%q is not a value of this flag", invalid.GetValue())
-		var own valueError
-		if errors.As(err, &own) {
-			e.Problem = string(own)
-		}
-	default:
-		e.Problem = err.Error()
-	}
-	return e
-}
-
-func display(f *pflag.Flag) string {
-	if f.Shorthand == "" {
-		return "--" + f.Name
-	}
-	return "-" + f.Shorthand + "/--" + f.Name
-}
-
-// valueError is what our flag values return; the text is meant for users.
-type valueError string
-
-func (e valueError) Error() string { return string(e) }
-
-// number is a flag's value in low..high.
-type number struct {
-	dst       *int
-	low, high int
-}
-
-func (n *number) Set(text string) error {
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return valueError(fmt.Sprintf("%q is not a whole number", text))
-	}
-	if err != nil || v < int64(n.low) || v > int64(n.high) {
-		return valueError(fmt.Sprintf("%s is not in %d..%d", text, n.low, n.high))
-	}
-	*n.dst = int(v)
-	return nil
-}
-
-func (n *number) Type() string { return "int" }
-
-func (n *number) String() string {
-	if n.dst == nil {
-		return "0"
-	}
-	return strconv.Itoa(*n.dst)
+	flag, problem := command.Explain(err)
+	return &UsageError{Tool: p.config.Tool.Name, Flag: flag, Problem: problem}
 }
 
 // size is a message size: a number, and K or M for binary multiples.
@@ -253,10 +190,10 @@ func (s *size) Set(text string) error {
 	}
 	v, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return valueError(fmt.Sprintf("%q is not a size like 4096, 64K or 8M", text))
+		return command.ValueError(fmt.Sprintf("%q is not a size like 4096, 64K or 8M", text))
 	}
 	if err != nil || v < 1 || v > maxSize/factor {
-		return valueError(fmt.Sprintf("%s is not in 1..%d bytes", text, maxSize))
+		return command.ValueError(fmt.Sprintf("%s is not in 1..%d bytes", text, maxSize))
 	}
 	*s = size(v * factor)
 	return nil
@@ -273,7 +210,7 @@ type toggle bool
 func (b *toggle) Set(text string) error {
 	v, err := strconv.ParseBool(text)
 	if err != nil {
-		return valueError(fmt.Sprintf("%q is neither true nor false", text))
+		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
 	}
 	*b = toggle(v)
 	return nil

@@ -1,6 +1,10 @@
 package perftest
 
-import "github.com/spf13/pflag"
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/gofabric/gofabric/internal/command"
+)
 
 // unsupportedFlag is a flag of the C tools that we refuse by name, so that a
 // command line of theirs fails with a reason rather than as a misspelling.
@@ -42,7 +46,7 @@ func (u unsupportedFlag) flag() *pflag.Flag {
 type refused struct{}
 
 func (refused) Set(string) error {
-	return valueError("this flag of the C tool is not supported yet by this tool")
+	return command.ValueError("this flag of the C tool is not supported yet by this tool")
 }
 func (refused) Type() string   { return "bool" }
 func (refused) String() string { return "" }
