@@ -21,6 +21,9 @@ func (s *System) Finish() error {
 	if max(len(s.Nodes), len(s.PCI), len(s.GPUs), len(s.HCAs), len(s.Netdevs)) > mostDevices {
 		return &InvalidError{"machine", fmt.Sprintf("a list has more than %d entries, which no machine has", mostDevices)}
 	}
+	if max(len(s.GPUs), len(s.HCAs)) > mostPaired {
+		return &InvalidError{"machine", fmt.Sprintf("it has more than %d GPUs or RDMA devices, which no machine has", mostPaired)}
+	}
 	s.sort()
 	if err := s.index(); err != nil {
 		return err
@@ -36,8 +39,12 @@ func (s *System) Finish() error {
 // mostDevices and deepestTree bound what is taken for a machine. A host with
 // thousands of virtual functions stays below the first; a PCI domain has 256
 // buses.
+//
+// Every GPU and RDMA device has a path to every other one: mostPaired keeps the
+// square of their number small.
 const (
 	mostDevices = 1 << 14
+	mostPaired  = 1 << 10
 	deepestTree = 256
 )
 

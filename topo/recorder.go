@@ -65,7 +65,7 @@ func (r *recorder) Open(name string) (fs.File, error) {
 		r.note(name, recorded{content: []byte{}})
 		return &recordedFile{info: info, r: bytes.NewReader(nil)}, nil
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxInput))
+	content, err := io.ReadAll(io.LimitReader(f, MaxInput))
 	if err != nil {
 		r.refused(name, err)
 		return nil, err

@@ -43,7 +43,7 @@ func (r *reading) readTopology(name string) (*System, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxInput))
+	data, err := io.ReadAll(io.LimitReader(f, MaxInput))
 	if err != nil {
 		return nil, err
 	}

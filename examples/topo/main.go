@@ -173,6 +173,9 @@ func (o *options) check(f *pflag.FlagSet) error {
 			given = append(given, "--"+name)
 		}
 	}
+	if err := refuseEmpty(f, "from", "explain", "capture"); err != nil {
+		return err
+	}
 	switch ext := filepath.Ext(o.output); {
 	case len(given) > 1:
 		return usagef("%s: give one of them", strings.Join(given, " and "))
@@ -184,6 +187,17 @@ func (o *options) check(f *pflag.FlagSet) error {
 		return usagef("--capture reads this machine, --from does not: give one of them")
 	case o.capture == "" && (o.comment != "" || o.unredacted):
 		return usagef("--comment and --unredacted go with --capture")
+	}
+	return nil
+}
+
+// refuseEmpty refuses flags with an empty value, such as an unset variable of a
+// shell gives: they would answer another question without a word.
+func refuseEmpty(f *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f.Changed(name) && f.Lookup(name).Value.String() == "" {
+			return usagef("--%s: its value is empty", name)
+		}
 	}
 	return nil
 }
