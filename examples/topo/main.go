@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -65,7 +66,14 @@ func (e *usageError) Error() string { return e.text }
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 func oneLine(err error) string {
-	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "topo: ")
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "topo: ")
+	// Names out of files and arguments may hold what a terminal takes for commands.
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 const help = `topo shows which GPUs, RDMA devices, CPUs and memory belong together.
