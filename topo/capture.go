@@ -42,6 +42,10 @@ type CaptureOptions struct {
 // that reading depends on as a plain text (a txtar archive) for a bug report or a
 // test. Parse reads it back into the same System, apart from what was redacted.
 func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
+	if fsys == nil {
+		_, err := Read(nil, opts.ReadOptions)
+		return err
+	}
 	red := newRedactor()
 	rec := newRecorder(fsys)
 	var facts *GPUFacts

@@ -38,7 +38,7 @@ func (r *reading) topologyFile(name string) error {
 }
 
 func (r *reading) readTopology(name string) (*System, error) {
-	f, err := r.fsys.Open(name)
+	f, err := r.Open(name)
 	if err != nil {
 		return nil, err
 	}
