@@ -39,3 +39,14 @@ func TestPlanOfTooManyRanksIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, p.Ranks, MaxRanks)
 }
+
+func TestTwoCapturesInOneFileAreRefused(t *testing.T) {
+	const head = captureHead + "\n-- machine.json --\n"
+	for _, text := range []string{head + "{}\n-- machine.json --\n{}\n", head + "{}{}\n", head + "{}]\n"} {
+		_, format, err := Parse([]byte(text))
+		assert.Error(t, err, text)
+		assert.Equal(t, FormatCapture, format)
+	}
+	_, _, err := Parse([]byte(head + "{}\n"))
+	assert.NoError(t, err)
+}
