@@ -50,3 +50,9 @@ func TestTwoCapturesInOneFileAreRefused(t *testing.T) {
 	_, _, err := Parse([]byte(head + "{}\n"))
 	assert.NoError(t, err)
 }
+
+func TestTooManyCPUElementsAreRefused(t *testing.T) {
+	cpu := "<cpu numaid=\"0\" affinity=\"" + strings.Repeat("ffffffff,", 250) + "ff\"/>"
+	_, _, err := Parse([]byte("<system version=\"1\">" + strings.Repeat(cpu, mostPaired+1) + "</system>"))
+	assert.ErrorContains(t, err, "CPUs")
+}
