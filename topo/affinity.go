@@ -20,6 +20,9 @@ func (a Affinity) Explain() string { return a.why }
 // of the nearest node that has some. Where the node is not known, they are what a
 // tool told, or nil.
 func (s *System) CPUsFor(e Endpoint) Affinity {
+	if absent(e) {
+		return Affinity{why: absentText}
+	}
 	id, known := e.numa().Known()
 	if !known {
 		if g, ok := e.(*GPU); ok && len(g.StatedCPUs) > 0 {

@@ -42,6 +42,10 @@ type CaptureOptions struct {
 // that reading depends on as a plain text (a txtar archive) for a bug report or a
 // test. Parse reads it back into the same System, apart from what was redacted.
 func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
+	if fsys == nil {
+		_, err := Read(nil, opts.ReadOptions)
+		return err
+	}
 	red := newRedactor()
 	rec := newRecorder(fsys)
 	var facts *GPUFacts
@@ -99,6 +103,13 @@ func notCapture(data []byte) string {
 // parseCapture reads a capture: files, or a System as it marshals to JSON.
 func parseCapture(data []byte) (*System, error) {
 	a := parseArchive(data)
+	seen := map[string]bool{}
+	for _, f := range a.files {
+		if seen[f.name] {
+			return nil, &InvalidError{f.name, "it stands twice: the file holds two captures, and one is wanted"}
+		}
+		seen[f.name] = true
+	}
 	if text, ok := a.file(captureSystem); ok {
 		return parseSystem(text)
 	}
@@ -133,11 +144,18 @@ func parseSystem(text []byte) (*System, error) {
 	return s, nil
 }
 
-// strictJSON refuses fields that do not exist: a misspelt fact would be lost.
+// strictJSON refuses fields that do not exist, and a second value: a misspelt fact
+// would be lost.
 func strictJSON(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(into)
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the end of the JSON value")
+	}
+	return nil
 }
 
 // recordedErrors are the answers of a driver that a tree's text can repeat.

@@ -30,6 +30,9 @@ type Choice struct {
 // Explain says in a few sentences which path it is, why it ranks where it does,
 // and what is not known.
 func (c Choice) Explain() string {
+	if absent(c.Device) || absent(c.of) {
+		return absentText
+	}
 	text := fmt.Sprintf("%s for %s: %s (NCCL: %s).", c.Device.Label(), c.of.Label(), c.Path, c.NCCLPath)
 	switch {
 	case c.Best && c.ties > 1:
@@ -100,6 +103,9 @@ func (s *System) GPUsFor(h *HCA) []Choice {
 }
 
 func (s *System) choices(of Endpoint, candidates []Endpoint) []Choice {
+	if absent(of) {
+		return nil
+	}
 	list := make([]Choice, 0, len(candidates))
 	fastest := 0.0
 	for _, e := range candidates {

@@ -2,6 +2,7 @@ package topo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -70,8 +71,11 @@ func (r *reading) addFacts(source GPUSource) {
 		g := known[address]
 		if g == nil || address == "" {
 			g = &GPU{PCI: address}
-			if address != "" {
+			seen := slices.ContainsFunc(s.PCI, func(d *PCIDevice) bool { return d.Address == address })
+			if address != "" && !seen {
 				s.PCI = append(s.PCI, &PCIDevice{Address: address, Vendor: vendorNVIDIA})
+			}
+			if address != "" {
 				r.driverFacts(g)
 			}
 		}

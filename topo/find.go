@@ -40,6 +40,23 @@ func (h *HCA) numa() NUMA       { return h.NUMA }
 func (n *Netdev) numa() NUMA    { return n.NUMA }
 func (d *PCIDevice) numa() NUMA { return d.NUMA }
 
+// absent reports whether there is no device to ask about: nil, of any type.
+func absent(e Endpoint) bool {
+	switch d := e.(type) {
+	case *GPU:
+		return d == nil
+	case *HCA:
+		return d == nil
+	case *Netdev:
+		return d == nil
+	case *PCIDevice:
+		return d == nil
+	}
+	return e == nil
+}
+
+const absentText = "No device is asked about."
+
 func addresses(a Address) []Address {
 	if a == "" {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // Finish makes a System out of the lists that a reader or a parser filled: it
-// sorts them, refuses what cannot be true (an address used twice, bridges in a
+// sorts them, replaces control characters in texts, refuses what cannot be true (an address used twice, bridges in a
 // circle), works out bridges, NUMA nodes and places where they are not told, and
 // adds warnings. The error is an *InvalidError. Finish is called once.
 func (s *System) Finish() error {
@@ -21,6 +21,10 @@ func (s *System) Finish() error {
 	if max(len(s.Nodes), len(s.PCI), len(s.GPUs), len(s.HCAs), len(s.Netdevs)) > mostDevices {
 		return &InvalidError{"machine", fmt.Sprintf("a list has more than %d entries, which no machine has", mostDevices)}
 	}
+	if max(len(s.GPUs), len(s.HCAs)) > mostPaired {
+		return &InvalidError{"machine", fmt.Sprintf("it has more than %d GPUs or RDMA devices, which no machine has", mostPaired)}
+	}
+	s.clean()
 	s.sort()
 	if err := s.index(); err != nil {
 		return err
@@ -36,8 +40,12 @@ func (s *System) Finish() error {
 // mostDevices and deepestTree bound what is taken for a machine. A host with
 // thousands of virtual functions stays below the first; a PCI domain has 256
 // buses.
+//
+// Every GPU and RDMA device has a path to every other one: mostPaired keeps the
+// square of their number small.
 const (
 	mostDevices = 1 << 14
+	mostPaired  = 1 << 10
 	deepestTree = 256
 )
 
@@ -48,7 +56,7 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string {
-	return fmt.Sprintf("topology refused: %s: %s", e.Device, e.Reason)
+	return printable(fmt.Sprintf("topology refused: %s: %s", e.Device, e.Reason))
 }
 
 func (s *System) sort() {

@@ -3,6 +3,7 @@ package topo
 import (
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/Mellanox/rdmamap"
@@ -37,8 +38,12 @@ func CaptureLive(w io.Writer, opts CaptureOptions) error {
 }
 
 func liveTopologyFile(name string) string {
-	if name == "" {
-		name = os.Getenv("NCCL_TOPO_FILE")
+	if file := os.Getenv("NCCL_TOPO_FILE"); name == "" && file != "" {
+		// NCCL opens it from the working directory.
+		if whole, err := filepath.Abs(file); err == nil {
+			file = whole
+		}
+		name = file
 	}
 	return strings.TrimPrefix(name, "/")
 }

@@ -51,6 +51,9 @@ func (p NCCLPath) GPUDirect() bool { return p != NCCLUnknown && p <= NCCLP2C }
 // own. What NCCL logs differs where it has no GPUDirect: it reroutes through the
 // CPU and logs PHB.
 func (s *System) NCCLPath(a, b Endpoint) (NCCLPath, Explanation) {
+	if absent(a) || absent(b) {
+		return NCCLUnknown, Explanation{Reason: absentText}
+	}
 	if a == b {
 		return NCCLLOC, Explanation{Reason: a.Label() + " is the device itself."}
 	}

@@ -11,7 +11,7 @@ func (s *System) NVLinks(a, b *GPU) int {
 }
 
 func (s *System) nvlinks(a, b *GPU) (count int, how string) {
-	if a == b {
+	if a == b || a == nil || b == nil {
 		return 0, ""
 	}
 	direct := max(linksTo(a, b.PCI), linksTo(b, a.PCI))

@@ -23,9 +23,10 @@ const (
 // the formats.
 var ErrUnknownFormat = errors.New("not a description of a machine in any known format")
 
-// maxInput bounds what Parse takes. The largest real input, lspci -vvv of a
-// machine with a thousand functions, has some 4 MiB.
-const maxInput = 64 << 20
+// MaxInput is how many bytes Parse takes. The largest real input, lspci -vvv of a
+// machine with a thousand functions, has some 4 MiB. A reader of files needs to
+// read one byte more at most to see that a file is too long.
+const MaxInput = 64 << 20
 
 // parser is one format. not says in a few words why data is not in the format,
 // and "" when it is: then parse has the last word.
@@ -58,9 +59,9 @@ func parsers() []parser {
 // what is wrong and where; it is an *InvalidError where the description
 // contradicts itself.
 func Parse(data []byte) (*System, Format, error) {
-	if len(data) > maxInput {
-		return nil, "", fmt.Errorf("%w: it has %d MiB, more than the %d MiB that a description may have",
-			ErrUnknownFormat, len(data)>>20, maxInput>>20)
+	if len(data) > MaxInput {
+		return nil, "", fmt.Errorf("%w: it has more than the %d MiB that a description may have",
+			ErrUnknownFormat, MaxInput>>20)
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var tried []string

@@ -62,7 +62,7 @@ func TestParseNamesWhatItTried(t *testing.T) {
 }
 
 func TestParseRefusesWhatIsTooLarge(t *testing.T) {
-	_, _, err := Parse(make([]byte, maxInput+1))
+	_, _, err := Parse(make([]byte, MaxInput+1))
 	require.ErrorIs(t, err, ErrUnknownFormat)
 }
 

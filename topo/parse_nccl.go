@@ -24,9 +24,13 @@ func parseNCCL(data []byte) (*System, error) {
 		s: &System{}, lines: make(map[Address]int), nodes: make(map[int]*NUMANode),
 		devs: make(map[int]bool), hcas: make(map[string]*HCA),
 	}
+	cpus := 0
 	for _, cpu := range root.children {
 		if cpu.name != "cpu" {
 			continue
+		}
+		if cpus++; cpus > mostPaired {
+			return nil, cpu.errorf("more than %d CPUs, which no machine has", mostPaired)
 		}
 		if err := r.cpu(cpu); err != nil {
 			return nil, err

@@ -14,12 +14,17 @@ import (
 // caches above a chain of switches, has some 30 levels.
 const maxXMLDepth = 200
 
+// maxXMLElements bounds how many elements there are: a short one takes fifty times
+// its text in memory. The largest real trees have some ten thousand.
+const maxXMLElements = 1 << 20
+
 // element is an XML element with what the topology formats use of it: they have
 // no text that matters but that of hwloc's matrices.
 type element struct {
 	name     string
 	attrs    map[string]string
 	text     string
+	pieces   []byte // of text, until the element ends
 	line     int
 	children []*element
 }
@@ -110,6 +115,7 @@ func readXML(data []byte) (*element, error) {
 	d := newXMLDecoder(data)
 	var root *element
 	var open []*element
+	count := 0
 	for {
 		line, _ := d.InputPos()
 		token, err := d.Token()
@@ -130,7 +136,10 @@ func readXML(data []byte) (*element, error) {
 				}
 				e.attrs[a.Name.Local] = a.Value
 			}
+			count++
 			switch {
+			case count > maxXMLElements:
+				return nil, e.errorf("more than %d elements", maxXMLElements)
 			case len(open) == maxXMLDepth:
 				return nil, e.errorf("elements nest more than %d levels deep", maxXMLDepth)
 			case len(open) > 0:
@@ -143,10 +152,13 @@ func readXML(data []byte) (*element, error) {
 			}
 			open = append(open, e)
 		case xml.EndElement:
+			e := open[len(open)-1]
+			e.text, e.pieces = string(e.pieces), nil
 			open = open[:len(open)-1]
 		case xml.CharData:
 			if len(open) > 0 {
-				open[len(open)-1].text += string(t)
+				e := open[len(open)-1]
+				e.pieces = append(e.pieces, t...)
 			}
 		}
 	}

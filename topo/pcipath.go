@@ -39,6 +39,9 @@ const flatText = "This virtual machine shows no PCIe switches, so it cannot be t
 // first: NV# replaces the PCI path of two GPUs. See PCIPath for the rest.
 func (s *System) Path(a, b Endpoint) (Path, Explanation) {
 	pci, why := s.PCIPath(a, b)
+	if absent(a) || absent(b) {
+		return pci, why
+	}
 	ga, ok1 := a.(*GPU)
 	gb, ok2 := b.(*GPU)
 	if !ok1 || !ok2 || ga == gb {
@@ -62,6 +65,9 @@ func (s *System) Path(a, b Endpoint) (Path, Explanation) {
 // on PCI, and where a NUMA node is missing, the answer is what a tool told about
 // the pair, else PathUnknown.
 func (s *System) PCIPath(a, b Endpoint) (Path, Explanation) {
+	if absent(a) || absent(b) {
+		return PathUnknown, Explanation{Reason: absentText}
+	}
 	stated := s.stated(a, b)
 	if a == b {
 		return LOC, Explanation{Reason: a.Label() + " is the device itself.", Stated: stated}

@@ -41,16 +41,24 @@ func (r RankPlan) Explain() string {
 	return strings.Join(parts, " ")
 }
 
+// MaxRanks is the greatest number of ranks that Plan takes, on a machine without
+// GPUs.
+const MaxRanks = mostDevices
+
 // Plan gives n ranks their GPUs (rank i has the i-th), RDMA devices, CPUs and
 // memory. Where several devices are equally near to a GPU, the GPUs that they
 // are near to share them out: two GPUs with two devices get one each, one GPU
 // with two gets both. Without GPUs the ranks are spread over the RDMA devices,
 // and without those over the NUMA nodes. Ranks on one NUMA node get all of its
 // CPUs, to share as the scheduler sees fit. More ranks than GPUs are refused, as
-// NCCL does.
+// NCCL does, and
+// more than MaxRanks everywhere.
 func (s *System) Plan(n int) (Plan, error) {
 	if n < 1 {
 		return Plan{}, fmt.Errorf("plan for %d ranks: want at least 1", n)
+	}
+	if len(s.GPUs) == 0 && n > MaxRanks {
+		return Plan{}, fmt.Errorf("plan for %d ranks: want at most %d", n, MaxRanks)
 	}
 	if len(s.GPUs) == 0 {
 		return s.planWithoutGPUs(n)

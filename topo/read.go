@@ -39,6 +39,9 @@ func Read(fsys fs.FS, opts ReadOptions) (*System, error) {
 }
 
 func readUnfinished(fsys fs.FS, opts ReadOptions) (*System, error) {
+	if fsys == nil {
+		return nil, fmt.Errorf("reading a machine: the root is nil: pass os.DirFS(\"/\"), or call Live: %w", fs.ErrInvalid)
+	}
 	r := &reading{Reader: sysfs.NewReader(fsys), fsys: fsys, sys: &System{Source: "sysfs"}, sets: map[string]CPUSet{}}
 	r.host()
 	r.nodes()

@@ -29,7 +29,8 @@ func (r *reading) pci() {
 		}
 	}
 	if len(r.dirs) == 0 {
-		r.walk(sysDevices, 0)
+		left := mostDevices
+		r.walk(sysDevices, 0, &left)
 	}
 	for _, name := range r.names(busPCI) {
 		if a, ok := canonical(name); ok && r.dirs[a] == "" && r.there(path.Join(busPCI, name)) {
@@ -72,19 +73,23 @@ const maxTree = 40
 
 // walk finds PCI functions where the bus does not list them or shows no links:
 // directories named by an address, below a root "pci0000:00".
-func (r *reading) walk(dir string, depth int) {
-	if depth > maxTree {
+//
+// Links are not followed: a tree made by somebody else may lead back to itself.
+// left is how many directories may still be listed, for roots that hide links.
+func (r *reading) walk(dir string, depth int, left *int) {
+	if *left--; depth > maxTree || *left < 0 {
 		return
 	}
 	for _, name := range r.names(dir) {
 		below := path.Join(dir, name)
 		a, isFunction := canonical(name)
+		if !isFunction && !rootName(name) && !(depth < 6 && isBusParent(name)) || r.link(below) != "" {
+			continue
+		}
 		if isFunction {
 			r.dirs[a] = below
 		}
-		if isFunction || rootName(name) || depth < 6 && isBusParent(name) {
-			r.walk(below, depth+1)
-		}
+		r.walk(below, depth+1, left)
 	}
 }
 

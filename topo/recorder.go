@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gofabric/gofabric/internal/sysfs"
 )
@@ -65,7 +67,7 @@ func (r *recorder) Open(name string) (fs.File, error) {
 		r.note(name, recorded{content: []byte{}})
 		return &recordedFile{info: info, r: bytes.NewReader(nil)}, nil
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxInput))
+	content, err := io.ReadAll(io.LimitReader(f, MaxInput))
 	if err != nil {
 		r.refused(name, err)
 		return nil, err
@@ -184,11 +186,17 @@ func (r *recorder) tree(redact func(name string, content []byte) []byte) []byte 
 		}
 	}
 	slices.SortFunc(names, sysfs.Compare)
+	parents := map[string]bool{}
+	for _, name := range names {
+		for dir := path.Dir(name); dir != "." && !parents[dir]; dir = path.Dir(dir) {
+			parents[dir] = true
+		}
+	}
 	var b bytes.Buffer
 	section := ""
 	for _, name := range names {
 		what := r.seen[name]
-		if what.dir && r.hasChild(names, name) || strings.ContainsAny(name, " \t=") {
+		if what.dir && parents[name] || !writable(name) || what.target != "" && !oneWord(what.target) {
 			continue
 		}
 		if dir := path.Dir(name); dir != section {
@@ -210,13 +218,15 @@ func (r *recorder) tree(redact func(name string, content []byte) []byte) []byte 
 	return b.Bytes()
 }
 
-func (r *recorder) hasChild(names []string, dir string) bool {
-	for _, n := range names {
-		if strings.HasPrefix(n, dir+"/") {
-			return true
-		}
-	}
-	return false
+// writable reports whether a tree's text can name a path: the kernel lets an
+// interface be called almost anything.
+func writable(name string) bool {
+	return oneWord(name) && !strings.Contains(name, "=") && !strings.ContainsAny(path.Base(name)[:1], "[#|")
+}
+
+// oneWord reports whether a text has neither white space nor control characters.
+func oneWord(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 }
 
 func writeContent(b *bytes.Buffer, base string, content []byte) {

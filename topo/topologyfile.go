@@ -38,12 +38,12 @@ func (r *reading) topologyFile(name string) error {
 }
 
 func (r *reading) readTopology(name string) (*System, error) {
-	f, err := r.fsys.Open(name)
+	f, err := r.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxInput))
+	data, err := io.ReadAll(io.LimitReader(f, MaxInput))
 	if err != nil {
 		return nil, err
 	}

@@ -58,6 +58,9 @@ func runExec(args []string, std streams) error {
 	if err := parseFlags(f, args); err != nil {
 		return err
 	}
+	if err := refuseEmpty(f, "from"); err != nil {
+		return err
+	}
 	switch {
 	case f.NArg() == 0 && !o.dryRun:
 		return usagef("exec needs a program: topo exec -- program")
@@ -113,6 +116,9 @@ func (o execOptions) prepare(s *topo.System, environ []string) (*rankRun, error)
 	rank, err := o.whichRank(r, environ)
 	if err != nil {
 		return nil, err
+	}
+	if rank >= topo.MaxRanks {
+		return nil, fmt.Errorf("rank %d: must be below %d", rank, topo.MaxRanks)
 	}
 	if err := r.plan(s, rank, env); err != nil {
 		return nil, err

@@ -24,13 +24,16 @@ func readMachine(from string, in io.Reader) (*machine, error) {
 	if from == "" {
 		return readLive()
 	}
-	var data []byte
-	var err error
-	if from == "-" {
-		data, err = io.ReadAll(in)
-	} else {
-		data, err = os.ReadFile(from)
+	if from != "-" {
+		f, err := os.Open(from)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
 	}
+	// A device or a pipe need not end.
+	data, err := io.ReadAll(io.LimitReader(in, topo.MaxInput+1))
 	if err != nil {
 		return nil, err
 	}

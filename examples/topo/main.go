@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
@@ -65,7 +66,14 @@ func (e *usageError) Error() string { return e.text }
 func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
 func oneLine(err error) string {
-	return strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "topo: ")
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", "; "), "topo: ")
+	// Names out of files and arguments may hold what a terminal takes for commands.
+	return strings.Map(func(r rune) rune {
+		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 const help = `topo shows which GPUs, RDMA devices, CPUs and memory belong together.
@@ -173,6 +181,9 @@ func (o *options) check(f *pflag.FlagSet) error {
 			given = append(given, "--"+name)
 		}
 	}
+	if err := refuseEmpty(f, "from", "explain", "capture"); err != nil {
+		return err
+	}
 	switch ext := filepath.Ext(o.output); {
 	case len(given) > 1:
 		return usagef("%s: give one of them", strings.Join(given, " and "))
@@ -184,6 +195,17 @@ func (o *options) check(f *pflag.FlagSet) error {
 		return usagef("--capture reads this machine, --from does not: give one of them")
 	case o.capture == "" && (o.comment != "" || o.unredacted):
 		return usagef("--comment and --unredacted go with --capture")
+	}
+	return nil
+}
+
+// refuseEmpty refuses flags with an empty value, such as an unset variable of a
+// shell gives: they would answer another question without a word.
+func refuseEmpty(f *pflag.FlagSet, names ...string) error {
+	for _, name := range names {
+		if f.Changed(name) && f.Lookup(name).Value.String() == "" {
+			return usagef("--%s: its value is empty", name)
+		}
 	}
 	return nil
 }

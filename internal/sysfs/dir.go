@@ -24,6 +24,9 @@ func (d dir) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if info, err := os.Stat(p); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: ErrPipe}
+	}
 	f, err := os.Open(p)
 	if err != nil {
 		return nil, relative(err, name)

@@ -65,10 +65,25 @@ func Absent(err error) bool {
 	return false
 }
 
+// ErrPipe is what the refusal of a named pipe unwraps to.
+var ErrPipe = errors.New("it is a pipe and not a file")
+
+// Open opens a file. A named pipe, which would wait for a writer, is refused where
+// the file system can tell one before it opens it: the kernel has none among its
+// attributes, a tree made by somebody else may.
+func (r Reader) Open(name string) (fs.File, error) {
+	if fsys, ok := r.fsys.(fs.StatFS); ok {
+		if info, err := fsys.Stat(name); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: ErrPipe}
+		}
+	}
+	return r.fsys.Open(name)
+}
+
 // String reads a file and trims the white space around its text. An absent file
 // is "", false, nil; an empty one is "", true, nil.
 func (r Reader) String(name string) (string, bool, error) {
-	f, err := r.fsys.Open(name)
+	f, err := r.Open(name)
 	if err != nil {
 		return "", false, dropAbsent(err)
 	}

@@ -23,8 +23,13 @@ import (
 
 // Source makes a topo.GPUSource of an nvml.Source. It returns what could be read
 // beside an error that joins what could not, as nvml's sources do. It is safe for
-// concurrent use.
-func Source(s nvml.Source) topo.GPUSource { return source{s} }
+// concurrent use. Of nil it makes nil, with which topo reads without NVML.
+func Source(s nvml.Source) topo.GPUSource {
+	if s == nil {
+		return nil
+	}
+	return source{s}
+}
 
 type source struct{ nvml nvml.Source }
 

@@ -142,3 +142,7 @@ func TestLostGPU(t *testing.T) {
 	}
 	assert.True(t, codes[topo.WarnUnreadable])
 }
+
+func TestNoSourceReadsWithoutNVML(t *testing.T) {
+	assert.Nil(t, fromnvml.Source(nil))
+}
