@@ -75,6 +75,9 @@ func runPair(ctx context.Context, p pairs.Pair, serverDevice, clientDevice strin
 		p.ClientArgs = append(p.ClientArgs, "--json")
 	}
 	server, client, err := p.Run(ctx)
+	for try := 1; err == nil && client.RxeFlaw() && try < pairs.RxeTries; try++ {
+		server, client, err = p.Run(ctx)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
