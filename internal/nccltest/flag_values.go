@@ -1,44 +1,12 @@
 package nccltest
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/gofabric/gofabric/internal/command"
 )
-
-// number is a flag's value in low..high. It may be decimal, 0x or 0.
-type number struct {
-	dst       *int
-	low, high int
-}
-
-func (n *number) Set(text string) error {
-	v, err := strconv.ParseInt(text, 0, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return command.ValueError(fmt.Sprintf("%q is not a whole number", text))
-	}
-	if err != nil || v < int64(n.low) || v > int64(n.high) {
-		if n.high == math.MaxInt32 {
-			return command.ValueError(fmt.Sprintf("%s is less than %d, or too large", text, n.low))
-		}
-		return command.ValueError(fmt.Sprintf("%s is not in %d..%d", text, n.low, n.high))
-	}
-	*n.dst = int(v)
-	return nil
-}
-
-func (n *number) Type() string { return "int" }
-
-func (n *number) String() string {
-	if n.dst == nil {
-		return "0"
-	}
-	return strconv.Itoa(*n.dst)
-}
 
 // flag is a flag whose value is 0 or 1.
 type flag bool

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/gofabric/gofabric/internal/command"
 )
@@ -49,14 +48,4 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, command.OneLine(err.Error()))
 	return exitFailed
-}
-
-func oneLine(err error) string {
-	var parts []string
-	for line := range strings.Lines(err.Error()) {
-		if fields := strings.Fields(line); len(fields) > 0 {
-			parts = append(parts, strings.Join(fields, " "))
-		}
-	}
-	return strings.Join(parts, "; ")
 }
