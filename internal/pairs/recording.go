@@ -28,6 +28,8 @@ type Recorder struct {
 
 	mutex    sync.Mutex
 	messages []Message
+	open     []io.Closer
+	ended    bool
 }
 
 // Record begins to listen on a free port of 127.0.0.1. The one client that comes
@@ -37,7 +39,7 @@ func Record(target int) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recorder{listener: listener, target: target, done: make(chan struct{})}
+	r := &Recorder{listener: listener, target: target, done: make(chan struct{}), open: []io.Closer{listener}}
 	go func() {
 		defer close(r.done)
 		r.err = r.pass()
@@ -51,14 +53,30 @@ func (r *Recorder) Port() int { return r.listener.Addr().(*net.TCPAddr).Port }
 // Close ends the recording, once both sides have closed their ends or when ctx
 // ends, and returns the messages in order.
 func (r *Recorder) Close(ctx context.Context) ([]Message, error) {
-	stop := context.AfterFunc(ctx, func() { _ = r.listener.Close() })
+	stop := context.AfterFunc(ctx, r.hangUp)
 	defer stop()
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	<-r.done
+	r.hangUp()
+	return r.messages, errors.Join(context.Cause(ctx), r.err)
+}
+
+func (r *Recorder) hangUp() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.ended = true
+	for _, c := range r.open {
+		_ = c.Close()
 	}
-	return r.messages, errors.Join(r.err, r.listener.Close())
+}
+
+// holds keeps a connection for hangUp, which may have been already.
+func (r *Recorder) holds(c io.Closer) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.open = append(r.open, c)
+	if r.ended {
+		_ = c.Close()
+	}
 }
 
 func (r *Recorder) pass() error {
@@ -66,13 +84,14 @@ func (r *Recorder) pass() error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	r.holds(client)
 	dialled, err := net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.target)))
 	if err != nil {
+		_ = client.Close()
 		return fmt.Errorf("the server does not listen: %w", err)
 	}
 	server := dialled.(*net.TCPConn)
-	defer server.Close()
+	r.holds(server)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
