@@ -52,7 +52,8 @@ func (t Table) Has(c Column) bool {
 
 // Tables reads every table in what a tool printed, by the headers that the C
 // tools write. Below a header, up to a rule, an empty line or the end, each line
-// must be a row with a number for each column.
+// must be a row with a number for each column, which may be what C prints for
+// not a number: nan, -nan.
 func Tables(text string) ([]Table, error) {
 	var tables []Table
 	inside := false
@@ -112,7 +113,10 @@ func (t *Table) add(line string) error {
 	}
 	row := Values{}
 	for i, c := range t.Columns {
-		v, err := strconv.ParseFloat(fields[i], 64)
+		v, err := strconv.ParseFloat(strings.TrimPrefix(fields[i], "-"), 64)
+		if strings.HasPrefix(fields[i], "-") {
+			v = -v
+		}
 		if err != nil {
 			return fmt.Errorf("the row %q has no number in the column %s: %w", line, c, err)
 		}

@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,6 +41,13 @@ func TestLatencyTables(t *testing.T) {
 	assert.False(t, tables[0].Has(CPUUtil))
 	assert.InDelta(t, 81234.5, tables[1].Rows[0][TPS], 0)
 	assert.InDelta(t, 3.21, tables[1].Rows[0][CPUUtil], 0)
+
+	tables, err = Tables(" #bytes t_min[usec] t_stdev[usec]\n 8388608 -0.50 -nan\n 4 5 nan\n")
+	require.NoError(t, err)
+	assert.InDelta(t, -0.5, tables[0].Rows[0][TMin], 0)
+	for _, row := range tables[0].Rows {
+		assert.True(t, math.IsNaN(row[TStdev]))
+	}
 }
 
 func TestNoTable(t *testing.T) {
