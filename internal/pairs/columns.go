@@ -113,10 +113,11 @@ func (t *Table) add(line string) error {
 	}
 	row := Values{}
 	for i, c := range t.Columns {
-		v, err := strconv.ParseFloat(strings.TrimPrefix(fields[i], "-"), 64)
-		if strings.HasPrefix(fields[i], "-") {
-			v = -v
+		text := fields[i]
+		if text == "-nan" {
+			text = "nan" // Go has no sign for it
 		}
+		v, err := strconv.ParseFloat(text, 64)
 		if err != nil {
 			return fmt.Errorf("the row %q has no number in the column %s: %w", line, c, err)
 		}
