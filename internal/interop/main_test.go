@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,22 +27,17 @@ func TestMain(m *testing.M) {
 	if name == "" {
 		os.Exit(testutil.Main(m))
 	}
-	tool, ok := ours[name]
-	if !ok {
+	i := slices.IndexFunc(perftest.Tools, func(tool perftest.Tool) bool { return tool.Name == name })
+	if i < 0 {
 		fmt.Fprintf(os.Stderr, "%s=%s is no tool\n", asTool, name)
 		os.Exit(2)
 	}
-	status := perftest.Main(tool, os.Args[1:], os.Stdout, os.Stderr)
+	status := perftest.Main(perftest.Tools[i], os.Args[1:], os.Stdout, os.Stderr)
 	for _, left := range life.Open() {
 		fmt.Fprintf(os.Stderr, "left open: %s, made at\n%s", left.Name, left.Stack)
 		status = exitLeaked
 	}
 	os.Exit(status)
-}
-
-// ours are the tools, by the names that they share with the C tools.
-var ours = map[string]perftest.Tool{
-	"write_bw": perftest.WriteBW,
 }
 
 func goTool(name string) pairs.Tool {
