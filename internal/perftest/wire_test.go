@@ -39,7 +39,7 @@ var recorded = []struct {
 
 // Between two sides of ours goes what goes between two of C's: as many messages
 // in the same order, each as long.
-func TestExchangesAsRecorded(t *testing.T) {
+func TestExchangesAs2501(t *testing.T) {
 	for _, c := range recorded {
 		t.Run(c.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), patience)
