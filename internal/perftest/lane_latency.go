@@ -33,7 +33,7 @@ func (l *lane) newRally(size, iterations int, begun bool) *rally {
 		l.begin(size, iterations)
 	}
 	p := l.pairs[0]
-	r := &rally{l: l, p: p, leads: l.config.leads(), posts: make([]time.Duration, 0, iterations)}
+	r := &rally{l: l, p: p, leads: l.config.opens(), posts: make([]time.Duration, 0, iterations)}
 	switch l.config.Tool.Verb {
 	case VerbWrite:
 		bytes := p.mr.Bytes()
