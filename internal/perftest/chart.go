@@ -48,9 +48,9 @@ func (c *chart) write(o *output, failure error) error {
 		}
 		return err
 	}
-	err := c.file.Truncate(0)
-	if errors.Is(err, fs.ErrInvalid) || !c.made && err != nil {
-		err = nil // a pipe, or a terminal
+	var err error
+	if info, statErr := c.file.Stat(); statErr == nil && info.Mode().IsRegular() {
+		err = c.file.Truncate(0)
 	}
 	if err == nil {
 		figure := c.figure(o.chartLimit())
@@ -58,7 +58,7 @@ func (c *chart) write(o *output, failure error) error {
 		if failure != nil {
 			figure.Notes = append(figure.Notes, "The run ended early: "+command.OneLine(failure.Error())+".")
 		}
-		if o.run.local.dev != nil && inProcess(o.run.local.dev.Name()) {
+		if inProcess(o.run.local.dev.Name()) {
 			figure.Notes = append(figure.Notes, "Note: "+inProcessNote+".")
 		}
 		err = figure.SVG(c.file)
@@ -72,7 +72,7 @@ func (c *chart) write(o *output, failure error) error {
 // chartLimit is what the port can do, as far as it tells: bytes a second.
 func (o *output) chartLimit() (bytesPerSecond float64, name string) {
 	rate := o.run.local.port.Rate
-	if rate.Gbps <= 0 {
+	if rate.Gbps <= 0 || inProcess(o.run.local.dev.Name()) {
 		return 0, ""
 	}
 	way := 1.0
@@ -105,7 +105,7 @@ func (c *chart) figure(limit float64, limitName string) plot.Figure {
 	case !c.config.Tool.Latency:
 		f.Panels = c.bandwidthPanels(limit, limitName)
 		if limit == 0 {
-			f.Notes = append(f.Notes, "The port does not tell its rate: no limit is shown.")
+			f.Notes = append(f.Notes, "No limit is shown: the port's rate is not known, or has no meaning.")
 		} else {
 			f.Notes = append(f.Notes, "The limit is what the port signals, headers of packets included.")
 		}
@@ -113,8 +113,9 @@ func (c *chart) figure(limit float64, limitName string) plot.Figure {
 		f.Panels = []plot.Panel{c.overSize("latency", plot.Seconds, plot.Log10, curve{"average", func(r result) float64 { return r.rate.Average.Seconds() }})}
 	case len(c.rows) == 1:
 		f.Panels = samplePanels(c.rows[0].samples)
-		f.Notes = append(f.Notes, fmt.Sprintf("%d samples of %d bytes: typical %v, 99 %% %v, 99.9 %% %v.", len(c.rows[0].samples),
-			c.rows[0].latency.Size, c.rows[0].latency.Typical, c.rows[0].latency.P99, c.rows[0].latency.P999))
+		l := c.rows[0].latency
+		f.Notes = append(f.Notes, fmt.Sprintf("%d samples of %d bytes: typical %s, 99 %% %s, 99.9 %% %s.", len(c.rows[0].samples), l.Size,
+			plot.Seconds(l.Typical.Seconds()), plot.Seconds(l.P99.Seconds()), plot.Seconds(l.P999.Seconds())))
 	default:
 		at := func(pick func(r result) time.Duration) func(result) float64 {
 			return func(r result) float64 { return pick(r).Seconds() }
@@ -190,7 +191,7 @@ func samplePanels(samples []time.Duration) []plot.Panel {
 	sorted := slices.Sorted(slices.Values(samples))
 	x := plot.Axis{Label: "latency", Scale: plot.Log10, Format: plot.Seconds}
 	share := func(v float64) string { return fmt.Sprintf("%.4g %%", v) }
-	cdf := plot.Series{Name: "share of samples below"}
+	cdf := plot.Series{Name: "share of samples below", Colour: 1}
 	for i, d := range sorted {
 		// A step for each value, not for each sample.
 		if i+1 < len(sorted) && sorted[i+1] == d {

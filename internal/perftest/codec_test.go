@@ -216,7 +216,7 @@ func (s *scripted) Read(p []byte) (int, error)  { return s.in.Read(p) }
 func (s *scripted) Write(p []byte) (int, error) { return len(p), nil }
 
 func FuzzSession(f *testing.F) {
-	for _, name := range []string{"wbw", "nogid", "h_wbw", "m_q"} {
+	for _, name := range []string{"wbw", "nogid", "h_wbw", "m_q", "sbw", "slat", "rlat", "alat", "wlat", "h_sbw", "h_wlat"} {
 		for _, role := range []Role{RoleClient, RoleServer} {
 			f.Add(role == RoleClient, true, bytes.Join(messages(transcript(f, name, role), false), nil))
 		}

@@ -176,6 +176,10 @@ func (c *Config) Role() Role {
 // leads tells the side that sends first, and alone unless both do.
 func (c *Config) leads() bool { return (c.Role() == RoleClient) != c.Reversed }
 
+// opens tells the side whose message is the first of a latency test: the client's,
+// but the server's in a test of writes.
+func (c *Config) opens() bool { return c.leads() != (c.Tool.Verb == VerbWrite) }
+
 // sends tells whether this side posts to its send queues.
 func (c *Config) sends() bool {
 	return c.leads() || c.Bidirectional || c.Tool.Latency && !c.Tool.Verb.brings()

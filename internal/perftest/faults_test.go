@@ -3,71 +3,91 @@
 package perftest
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/gofabric/gofabric/internal/life"
 )
 
-// faultTimeout is the time limit of a run whose peer says nothing.
-const faultTimeout = 250 * time.Millisecond
+// given is a link whose connection there is already.
+type given struct {
+	tcpLink
+	conn net.Conn
+}
 
-// Whatever becomes of any message of any tool, in either direction, the side that
-// should have received it ends with an error within its time-outs, and leaves
-// nothing open. The recordings say how many messages there are.
-func TestFaultAtEachStep(t *testing.T) {
-	slots := make(chan struct{}, 16)
-	var all sync.WaitGroup
-	for _, c := range recorded[:len(Tools)] { // the first ones are the tools' own
-		for _, from := range []Role{RoleClient, RoleServer} {
-			steps := messages(recording2501(t, c.name, from), true)
-			for at, msg := range steps {
-				for _, f := range faults {
-					slots <- struct{}{}
-					all.Add(1)
+func (l given) meet(context.Context, *Config, func() error) (net.Conn, error) { return l.conn, nil }
+
+// connected are both ends of a TCP connection.
+func connected(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	listener, err := Listen(context.Background(), "127.0.0.1", 0)
+	require.NoError(t, err)
+	theirs, err = Dial(context.Background(), "127.0.0.1", listener.Addr().(*net.TCPAddr).Port, "")
+	require.NoError(t, err)
+	ours, err = listener.Accept(context.Background())
+	require.NoError(t, err)
+	return ours, theirs
+}
+
+// A peer of each tool that goes away or sends garbage at any of its messages: the
+// run ends with an error on one line, and nothing is left open.
+func TestPeerFailsAtEachMessage(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool Tool
+		line string
+	}{
+		"wbw":    {WriteBW, "-n 20"},
+		"wbw_b":  {WriteBW, "-n 20 -b -s 4096"},
+		"rbw":    {ReadBW, "-n 20 -s 4096"},
+		"sbw":    {SendBW, "-n 20 -s 4096"},
+		"sbw_ud": {SendBW, "-n 20 -c UD -s 1024"},
+		"abw":    {AtomicBW, "-n 20"},
+		"wlat":   {WriteLat, "-n 20"},
+		"rlat":   {ReadLat, "-n 20"},
+		"slat":   {SendLat, "-n 20"},
+		"alat":   {AtomicLat, "-n 20"},
+	} {
+		for _, role := range []Role{RoleServer, RoleClient} {
+			lines := transcript(t, name, other(role))
+			for at := range messages(lines, true) {
+				for _, how := range []string{"close", "garbage"} {
+					config, err := ParseArgs(c.tool, append([]string{"-d", "loop0"}, strings.Fields(c.line)...))
+					require.NoError(t, err)
+					config.Timeout = 300 * time.Millisecond
+					if role == RoleClient {
+						config.Host = "peer"
+					}
+					ours, theirs := connected(t)
 					go func() {
-						defer all.Done()
-						defer func() { <-slots }()
-						faulty(t, parseLoop(t, c.tool, c.args), from, at, f, len(msg))
+						defer theirs.Close()
+						play(theirs, lines, at, func(msg []byte) {
+							if how == "garbage" {
+								_, _ = theirs.Write(bytes.Repeat([]byte{0xfe}, len(msg)))
+								_, _ = io.Copy(io.Discard, theirs)
+							}
+							_ = theirs.Close()
+						})
 					}()
+					err = runEnd(context.Background(), config, given{conn: ours}, io.Discard, io.Discard)
+					where := fmt.Sprintf("%s as %v: %s at message %d", name, role, how, at)
+					if string(messages(lines, true)[at]) == "done\x00" {
+						continue // nobody reads it
+					}
+					// The queue pairs of a recorded peer do not exist: no data moves.
+					require.Error(t, err, where)
+					assert.NotContains(t, err.Error(), "\n", where)
+					assert.Empty(t, life.Open(), where)
 				}
 			}
 		}
-	}
-	all.Wait()
-	assert.Empty(t, life.Open())
-}
-
-// faulty runs both sides over a wire with a fault.
-func faulty(t *testing.T, config Config, from Role, at int, f fault, length int) {
-	name := fmt.Sprintf("%s, message %d of the %v: %s", config.Tool.Name, at, from, f.name)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	config.Timeout, config.ServerTimeout = faultTimeout, 4*faultTimeout
-	listener, err := Listen(ctx, "127.0.0.1", 0)
-	if !assert.NoError(t, err, name) {
-		return
-	}
-	wire := newFaultyWire(t, listener.Addr().(*net.TCPAddr).Port, from, at, f)
-	serverErr, clientErr := between(t, ctx, config, listener, wire.port())
-	wire.close()
-	assert.NoError(t, ctx.Err(), "%s: it took too long", name)
-	victim := serverErr
-	if from == RoleServer {
-		victim = clientErr
-	}
-	// Any number can be a result; the side that measured does not look at the other's.
-	if !f.ends && (length == wordLen || length == mtuLen) {
-		return
-	}
-	assert.Error(t, victim, name)
-	if victim != nil {
-		assert.NotContains(t, victim.Error(), "\n", name)
 	}
 }

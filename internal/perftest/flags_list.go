@@ -86,7 +86,7 @@ func (p *parser) queueFlags() {
 		f.number(&c.PostList, "post_list", "l", 1, maxDepth, "post exactly this `number` of requests at once (default as many as fit, up to 32)")
 	}
 	if c.Tool.Verb == VerbSend {
-		f.number(&c.RxDepth, "rx-depth", "r", 1, maxDepth, "`depth` of the receive queue (default 512; UC and UD up to 16000)")
+		f.number(&c.RxDepth, "rx-depth", "r", 1, maxDepth, "`depth` of the receive queue; in send_bw with UC and UD up to 16000 by itself")
 		if !c.Tool.Latency {
 			f.number(&c.RecvPostList, "recv_post_list", "", 1, maxDepth, "post exactly this `number` of receives at once")
 		}

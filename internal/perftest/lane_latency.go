@@ -33,10 +33,7 @@ func (l *lane) newRally(size, iterations int, begun bool) *rally {
 		l.begin(size, iterations)
 	}
 	p := l.pairs[0]
-	// As in the C tools, the server of a write sends the first message, and of a
-	// send the client.
-	leads := l.config.leads() != (l.config.Tool.Verb == VerbWrite)
-	r := &rally{l: l, p: p, leads: leads, posts: make([]time.Duration, 0, iterations)}
+	r := &rally{l: l, p: p, leads: l.config.opens(), posts: make([]time.Duration, 0, iterations)}
 	switch l.config.Tool.Verb {
 	case VerbWrite:
 		bytes := p.mr.Bytes()

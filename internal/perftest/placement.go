@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/gofabric/gofabric/topo"
 )
@@ -26,23 +24,9 @@ func parseBind(text string) ([]int, error) {
 	if text == bindNear {
 		return nil, nil
 	}
-	const most = 1 << 16
-	var cpus []int
-	for _, part := range strings.Split(text, ",") {
-		low, high, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(low)
-		last := first
-		if err == nil && isRange {
-			last, err = strconv.Atoi(high)
-		}
-		if err != nil || first < 0 || last < first || last >= most {
-			return nil, fmt.Errorf("%q is neither %q nor a list of CPUs like 0-3,8", text, bindNear)
-		}
-		for cpu := first; cpu <= last; cpu++ {
-			if !slices.Contains(cpus, cpu) {
-				cpus = append(cpus, cpu)
-			}
-		}
+	cpus, err := topo.ParseCPUList(text)
+	if err != nil || len(cpus) == 0 {
+		return nil, fmt.Errorf("%q is neither %q nor a list of CPUs like 0-3,8", text, bindNear)
 	}
 	return cpus, nil
 }
