@@ -98,8 +98,9 @@ func cannot(server, client pairs.Output, err error) string {
 	if err != nil {
 		reasons = append(reasons, err.Error())
 	}
-	for side, out := range map[string]pairs.Output{"server": server, "client": client} {
+	for i, out := range []pairs.Output{server, client} {
 		if out.Status != 0 {
+			side := []string{"server", "client"}[i]
 			reasons = append(reasons, fmt.Sprintf("%s %s ended with status %d: %s", out.Tool, side, out.Status, lastLines(out.Stderr)))
 		}
 	}

@@ -12,10 +12,3 @@ func Note(t testing.TB, text string) {
 	t.Helper()
 	t.Log(NotePrefix + text)
 }
-
-// SkipPeerCannot skips a test, in the lab too, because the program that it runs
-// against cannot do that with its own like either, as was just seen.
-func SkipPeerCannot(t testing.TB, reason string) {
-	t.Helper()
-	t.Skip(reason)
-}
