@@ -65,9 +65,10 @@ struct gf1_posted {
 	int32_t poll_rc;
 };
 
+struct gf1_seen;
 /* What came of posting n requests, of which the device took the first taken if
- * it did not take all. */
-struct gf1_posted gf1_outcome(int rc, int n, ptrdiff_t taken);
+ * it did not take all. Notes it as the answer of the call that seen names. */
+struct gf1_posted gf1_outcome(struct gf1_seen *seen, int rc, int n, ptrdiff_t taken);
 
 /* Post the first n of an array of requests that are chained in order. */
 struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n);

@@ -68,7 +68,7 @@ int gf1_qp_to_qp_ex(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_qp_
 {
 	NEED(v, qp_to_qp_ex);
 	*out = v->qp_to_qp_ex(qp);
-	return *out != NULL ? 0 : EINVAL;
+	return done(*out != NULL ? 0 : EINVAL);
 }
 
 int gf1_set_ece(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_ece *ece)
@@ -87,7 +87,7 @@ int gf1_query_qp_data_in_order(const struct gf1_verbs *v, struct gf1_qp *qp, int
 {
 	NEED(v, query_qp_data_in_order);
 	*out = v->query_qp_data_in_order(qp, opcode, flags);
-	return 0;
+	return done(0);
 }
 
 int gf1_modify_qp_rate_limit(const struct gf1_verbs *v, struct gf1_qp *qp, struct gf1_qp_rate_limit_attr *attr)

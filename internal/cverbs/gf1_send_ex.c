@@ -28,6 +28,8 @@ enum {
 	MOST_PIECES = 64, /* of which no memory has to be allocated */
 };
 
+#define BUILD(name, ...) SAW_CALL("ibv_wr_" #name, qp->wr_##name(qp, ##__VA_ARGS__))
+
 /* Builds the request without its data; 1 if it has none. */
 static int build_head(struct gf1_qp_ex *qp, struct gf1_send_wr *wr)
 {
@@ -37,49 +39,51 @@ static int build_head(struct gf1_qp_ex *qp, struct gf1_send_wr *wr)
 	qp->wr_flags = wr->send_flags;
 	switch (wr->opcode) {
 	case WR_RDMA_WRITE:
-		qp->wr_rdma_write(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
+		BUILD(rdma_write, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 		return 0;
 	case WR_RDMA_WRITE_WITH_IMM:
-		qp->wr_rdma_write_imm(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, wr->imm_data);
+		BUILD(rdma_write_imm, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr, wr->imm_data);
 		return 0;
 	case WR_SEND:
-		qp->wr_send(qp);
+		BUILD(send);
 		return 0;
 	case WR_SEND_WITH_IMM:
-		qp->wr_send_imm(qp, wr->imm_data);
+		BUILD(send_imm, wr->imm_data);
 		return 0;
 	case WR_SEND_WITH_INV:
-		qp->wr_send_inv(qp, wr->invalidate_rkey);
+		BUILD(send_inv, wr->invalidate_rkey);
 		return 0;
 	case WR_TSO:
-		qp->wr_send_tso(qp, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss);
+		BUILD(send_tso, wr->tso.hdr, wr->tso.hdr_sz, wr->tso.mss);
 		return 0;
 	case WR_RDMA_READ:
-		qp->wr_rdma_read(qp, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
+		BUILD(rdma_read, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 		return 0;
 	case WR_ATOMIC_CMP_AND_SWP:
-		qp->wr_atomic_cmp_swp(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, wr->wr.atomic.compare_add,
-				      wr->wr.atomic.swap);
+		BUILD(atomic_cmp_swp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, wr->wr.atomic.compare_add,
+		      wr->wr.atomic.swap);
 		return 0;
 	case WR_ATOMIC_FETCH_AND_ADD:
-		qp->wr_atomic_fetch_add(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, wr->wr.atomic.compare_add);
+		BUILD(atomic_fetch_add, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+		      wr->wr.atomic.compare_add);
 		return 0;
 	case WR_LOCAL_INV:
-		qp->wr_local_inv(qp, wr->invalidate_rkey);
+		BUILD(local_inv, wr->invalidate_rkey);
 		return 1;
 	case WR_BIND_MW:
 		info.mr = wr->bind_mw.mr;
 		info.addr = wr->bind_mw.addr;
 		info.length = wr->bind_mw.length;
 		info.mw_access_flags = wr->bind_mw.mw_access_flags;
-		qp->wr_bind_mw(qp, wr->bind_mw.mw, wr->bind_mw.rkey, &info);
+		BUILD(bind_mw, wr->bind_mw.mw, wr->bind_mw.rkey, &info);
 		return 1;
 	case GF1_WR_FLUSH:
-		qp->wr_flush(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, (size_t)wr->wr.atomic.compare_add,
-			     (uint8_t)wr->wr.atomic.swap, (uint8_t)(wr->wr.atomic.swap >> 8));
+		BUILD(flush, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, (size_t)wr->wr.atomic.compare_add,
+		      (uint8_t)wr->wr.atomic.swap, (uint8_t)(wr->wr.atomic.swap >> 8));
 		return 1;
 	case GF1_WR_ATOMIC_WRITE:
-		qp->wr_atomic_write(qp, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr, &wr->wr.atomic.compare_add);
+		BUILD(atomic_write, wr->wr.atomic.rkey, wr->wr.atomic.remote_addr,
+		      &wr->wr.atomic.compare_add);
 		return 1;
 	}
 	return -EOPNOTSUPP;
@@ -102,7 +106,7 @@ static int build_one_inline_piece(struct gf1_qp_ex *qp, const struct gf1_send_wr
 		memcpy(whole + at, (const void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
 		at += wr->sg_list[i].length;
 	}
-	qp->wr_set_inline_data(qp, whole, total);
+	BUILD(set_inline_data, whole, total);
 	free(whole);
 	return 0;
 }
@@ -113,7 +117,7 @@ static int build_inline(struct gf1_qp_ex *qp, const struct gf1_send_wr *wr, uint
 	int i;
 
 	if (wr->num_sge == 1) {
-		qp->wr_set_inline_data(qp, (void *)(uintptr_t)wr->sg_list[0].addr, wr->sg_list[0].length);
+		BUILD(set_inline_data, (void *)(uintptr_t)wr->sg_list[0].addr, wr->sg_list[0].length);
 		return 0;
 	}
 	if ((detours & GF1_ONE_INLINE_PIECE) != 0)
@@ -127,7 +131,7 @@ static int build_inline(struct gf1_qp_ex *qp, const struct gf1_send_wr *wr, uint
 		bufs[i].addr = (void *)(uintptr_t)wr->sg_list[i].addr;
 		bufs[i].length = wr->sg_list[i].length;
 	}
-	qp->wr_set_inline_data_list(qp, (size_t)wr->num_sge, bufs);
+	BUILD(set_inline_data_list, (size_t)wr->num_sge, bufs);
 	if (bufs != few)
 		free(bufs);
 	return 0;
@@ -141,15 +145,15 @@ static int build(struct gf1_qp_ex *qp, struct gf1_send_wr *wr, uint32_t detours)
 	if (rc != 0)
 		return rc < 0 ? rc : 0;
 	if (qp->base.qp_type == QPT_UD)
-		qp->wr_set_ud_addr(qp, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+		BUILD(set_ud_addr, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 	else if (qp->base.qp_type == QPT_XRC_SEND)
-		qp->wr_set_xrc_srqn(qp, wr->remote_srqn);
+		BUILD(set_xrc_srqn, wr->remote_srqn);
 	if ((wr->send_flags & SEND_INLINE) != 0)
 		return build_inline(qp, wr, detours);
 	if (wr->num_sge == 1)
-		qp->wr_set_sge(qp, wr->sg_list[0].lkey, wr->sg_list[0].addr, wr->sg_list[0].length);
+		BUILD(set_sge, wr->sg_list[0].lkey, wr->sg_list[0].addr, wr->sg_list[0].length);
 	else
-		qp->wr_set_sge_list(qp, (size_t)wr->num_sge, wr->sg_list);
+		BUILD(set_sge_list, (size_t)wr->num_sge, wr->sg_list);
 	return 0;
 }
 
@@ -158,7 +162,7 @@ static int build_all(struct gf1_qp_ex *qp, struct gf1_send_wr *wr, int n, uint32
 {
 	int i, rc = 0;
 
-	qp->wr_start(qp);
+	BUILD(start);
 	for (i = 0; i < n && rc == 0; i++)
 		rc = build(qp, &wr[i], detours);
 	return -rc;
@@ -170,7 +174,7 @@ static struct gf1_posted post_built(struct gf1_qp_ex *qp, struct gf1_send_wr *wr
 	int rc = build_all(qp, wr, n, detours);
 
 	if (rc != 0) {
-		qp->wr_abort(qp);
+		BUILD(abort);
 		result.rc = rc;
 		return result;
 	}
@@ -178,7 +182,7 @@ static struct gf1_posted post_built(struct gf1_qp_ex *qp, struct gf1_send_wr *wr
 	rc = qp->wr_complete(qp);
 	if (rc == -1)
 		rc = errno > 0 ? errno : EIO;
-	result.rc = rc < 0 ? -rc : rc;
+	result.rc = SAW("ibv_wr_complete", rc < 0 ? -rc : rc);
 	result.posted = result.rc == 0 ? n : 0;
 	return result;
 }
@@ -229,17 +233,18 @@ int gf1_abort_send_ex(struct gf1_qp_ex *qp, struct gf1_send_wr *wr, int n, uint3
 {
 	int rc = build_all(qp, wr, n, detours);
 
-	qp->wr_abort(qp);
+	BUILD(abort);
 	return rc;
 }
 
 struct gf1_posted gf1_post_wq_recv(struct gf1_wq *wq, struct gf1_recv_wr *wr, int n)
 {
+	static struct gf1_seen seen = { .name = "ibv_post_wq_recv" };
 	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = wq->post_recv(wq, wr, &bad);
 	wr[n - 1].next = next;
-	return gf1_outcome(rc, n, bad != NULL ? bad - wr : 0);
+	return gf1_outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }

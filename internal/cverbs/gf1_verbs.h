@@ -54,12 +54,14 @@
 	  "rdma-core 32")
 
 /* X(result, name, arguments, since): further exports, a list a topic. */
+#include "gf1_table_memory.h"
 #include "gf1_table_queue.h"
 
 struct gf1_verbs {
 #define GF1_FIELD(result, name, args, ...) result(*name) args;
 	GF1_EXPORTED_VERBS(GF1_FIELD)
 	GF1_LATER_VERBS(GF1_FIELD)
+	GF1_MEMORY_VERBS(GF1_FIELD)
 	GF1_QUEUE_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* Inline functions in the library's header, not exports. */
