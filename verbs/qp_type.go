@@ -131,7 +131,7 @@ func (b *SendBatch) refuse(op int32, id uint64) Request {
 	switch {
 	case kind == UD:
 		b.fail(fmt.Errorf("request %d: a UD queue pair carries only what SendTo and SendImmTo add", id))
-	case b.ex != nil && kind.requests()>>uint(op)&1 != 0:
+	case b.ex != nil && (kind.requests()|beyondClassic)>>uint(op)&1 != 0:
 		b.fail(fmt.Errorf("request %d: the queue pair was made without %s (SendOps)", id, requestName(op)))
 	case b.ex == nil && beyondClassic>>uint(op)&1 != 0:
 		b.fail(fmt.Errorf("request %d: only a queue pair that was made for it (CreateQPEx, SendOps) carries %s: %w", id,

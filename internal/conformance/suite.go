@@ -19,6 +19,7 @@ func Cases() []Case {
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
 		dmaBufCases,
+		extendedCQCases, extendedQPCases, xrcCases, queueExtraCases,
 	} {
 		all = append(all, topic...)
 	}

@@ -18,6 +18,10 @@ static int wc_opcode(int opcode)
 		return WC_COMP_SWAP;
 	case WR_ATOMIC_FETCH_AND_ADD:
 		return WC_FETCH_ADD;
+	case WR_FLUSH:
+		return WC_FLUSH;
+	case WR_ATOMIC_WRITE:
+		return WC_ATOMIC_WRITE;
 	}
 	return WC_SEND;
 }
@@ -66,7 +70,7 @@ static void fail(struct gf1l_qp *qp, int status)
 {
 	if (retire(qp, status) != 0)
 		gf1l_raise(qp->ctx, EVENT_QP_FATAL, &qp->qp, &qp->events);
-	else if (qp->qp.qp_type != QPT_RC) {
+	else if (!gf1l_reliable(qp)) {
 		qp->sq_state = QPS_SQE;
 		return;
 	}
@@ -110,6 +114,8 @@ static int local_status(struct gf1l_qp *qp, struct gf1l_swqe *wqe)
 			return WC_LOC_LEN_ERR;
 		/* fall through */
 	case WR_RDMA_READ:
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
 		if (qp->attr.max_rd_atomic == 0)
 			return WC_LOC_QP_OP_ERR;
 		access = ACCESS_LOCAL_WRITE;
@@ -202,7 +208,7 @@ static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 		else
 			answer = gf1l_deliver(qp, wqe, &rnr_ns, victims);
 	}
-	if (qp->qp.qp_type == QPT_RC)
+	if (gf1l_reliable(qp))
 		hear(qp, answer, rnr_ns);
 	else
 		complete(qp); /* nobody tells the sender what became of it */

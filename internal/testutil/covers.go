@@ -22,6 +22,7 @@ const (
 // after the other: ours call those.
 var composed = map[string][]string{
 	"ibv_create_ah_from_wc": {"ibv_init_ah_from_wc", "ibv_create_ah"},
+	"ibv_cq_ex_to_cq":       {"ibv_create_cq_ex", "ibv_destroy_cq"},
 }
 
 // WatchCalls begins a test that makes claims. Its claims are checked after what
