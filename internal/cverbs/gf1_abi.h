@@ -20,6 +20,7 @@ struct gf1_ah;
 struct gf1_mw;
 struct gf1_mw_bind;
 struct gf1_comp_channel;
+struct gf1_flow;
 
 enum { GF1_SYSFS_NAME_MAX = 64, GF1_SYSFS_PATH_MAX = 256 };
 
@@ -367,6 +368,9 @@ struct gf1_qp_init_attr {
 	int32_t sq_sig_all;
 };
 
+#include "gf1_abi_memory.h"
+#include "gf1_abi_device.h"
+
 /* The operations that libibverbs calls through the context itself. The unused
  * slots keep the places of functions that moved elsewhere. */
 struct gf1_context_ops {
@@ -419,9 +423,28 @@ struct gf1_context {
  * what is called through it is spelled out. */
 struct gf1_verbs_context {
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
-	void *unspelled_16[16];
+	int (*advise_mr)(struct gf1_pd *pd, int advice, uint32_t flags, struct gf1_sge *sge, uint32_t num_sge);
+	struct gf1_mr *(*alloc_null_mr)(struct gf1_pd *pd);
+	int (*read_counters)(struct gf1_counters *counters, uint64_t *values, uint32_t n, uint32_t flags);
+	int (*attach_counters_point_flow)(struct gf1_counters *counters, struct gf1_counter_attach_attr *attr,
+					  struct gf1_flow *flow);
+	struct gf1_counters *(*create_counters)(struct gf1_context *context, struct gf1_counters_init_attr *attr);
+	int (*destroy_counters)(struct gf1_counters *counters);
+	struct gf1_mr *(*reg_dm_mr)(struct gf1_pd *pd, struct gf1_dm *dm, uint64_t offset, size_t length,
+				    unsigned int access);
+	struct gf1_dm *(*alloc_dm)(struct gf1_context *context, struct gf1_alloc_dm_attr *attr);
+	int (*free_dm)(struct gf1_dm *dm);
+	void *unspelled_4[4];
+	struct gf1_pd *(*alloc_parent_domain)(struct gf1_context *context, struct gf1_parent_domain_init_attr *attr);
+	int (*dealloc_td)(struct gf1_td *td);
+	struct gf1_td *(*alloc_td)(struct gf1_context *context, struct gf1_td_init_attr *attr);
 	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
-	void *unspelled_21[21];
+	void *unspelled_6[6];
+	int (*query_rt_values)(struct gf1_context *context, struct gf1_values_ex *values);
+	void *unspelled_2[2];
+	int (*query_device_ex)(struct gf1_context *context, const void *input, struct gf1_device_attr_ex *attr,
+			       size_t size);
+	void *unspelled_11[11];
 	size_t sz;
 	struct gf1_context context;
 };

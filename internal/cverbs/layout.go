@@ -26,7 +26,8 @@ type SendWR struct {
 	RemoteAddr uint64
 	RKey       uint32 // of one-sided requests
 	_          uint32
-	_          [9]uint64
+	_          [3]uint64
+	Bind       [6]uint64 // of bindings: see SetBind
 }
 
 // atomicWR is what an atomic request has from SendWR.RemoteAddr on.

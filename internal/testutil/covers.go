@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/gofabric/gofabric/internal/dl"
 )
 
@@ -43,7 +41,9 @@ func Covers(t testing.TB, functions ...string) {
 // library cannot carry out, and claims that the test asked for it.
 func Refuses(t testing.TB, err error, function string) {
 	t.Helper()
-	require.ErrorIs(t, err, errors.ErrUnsupported)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatalf("%s was to be refused as unsupported: %v", function, err)
+	}
 	claim(t, function, refusedLine, func(c dl.Call) bool {
 		return errors.Is(c.Failed, syscall.EOPNOTSUPP) || errors.Is(c.Failed, errors.ErrUnsupported)
 	})
