@@ -145,6 +145,8 @@ const (
 	WCRDMARead        WCOpcode = cverbs.IBV_WC_RDMA_READ
 	WCCompareSwap     WCOpcode = cverbs.IBV_WC_COMP_SWAP
 	WCFetchAdd        WCOpcode = cverbs.IBV_WC_FETCH_ADD
+	WCBindMW          WCOpcode = cverbs.IBV_WC_BIND_MW
+	WCLocalInv        WCOpcode = cverbs.IBV_WC_LOCAL_INV
 	WCRecv            WCOpcode = cverbs.IBV_WC_RECV
 	WCRecvRDMAWithImm WCOpcode = cverbs.IBV_WC_RECV_RDMA_WITH_IMM
 )
@@ -162,6 +164,10 @@ func (op WCOpcode) String() string {
 		return "compare and swap"
 	case WCFetchAdd:
 		return "fetch and add"
+	case WCBindMW:
+		return "bind memory window"
+	case WCLocalInv:
+		return "invalidate local key"
 	case WCRecv:
 		return "receive"
 	case WCRecvRDMAWithImm:

@@ -386,7 +386,8 @@ func (qp *QP) err(op string, err error) error {
 }
 
 // Close destroys the queue pair. Requests still in flight are flushed first, so
-// that their completions can be polled from the CQs afterwards.
+// that their completions can be polled from the CQs afterwards. It fails with
+// ErrBusy while a memory window of type 2 is bound by the queue pair.
 //
 // Implements: ibv_destroy_qp.
 func (qp *QP) Close() error {
@@ -412,5 +413,6 @@ func (qp *QP) Close() error {
 	return nil
 }
 
-// CloseAll is Close: nothing hangs on a queue pair.
-func (qp *QP) CloseAll() error { return qp.Close() }
+// CloseAll closes the memory windows that the queue pair bound, and the queue
+// pair.
+func (qp *QP) CloseAll() error { return errors.Join(qp.obj.CloseChildren(), qp.Close()) }

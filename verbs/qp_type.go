@@ -39,6 +39,7 @@ const (
 	written  = 1<<cverbs.IBV_WR_RDMA_WRITE | 1<<cverbs.IBV_WR_RDMA_WRITE_WITH_IMM
 	answered = 1<<cverbs.IBV_WR_RDMA_READ | 1<<cverbs.IBV_WR_ATOMIC_CMP_AND_SWP |
 		1<<cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD
+	keys = 1<<cverbs.IBV_WR_LOCAL_INV | 1<<cverbs.IBV_WR_BIND_MW
 )
 
 // requests returns the requests without an address that a service carries.
@@ -46,9 +47,9 @@ const (
 func (t QPType) requests() uint32 {
 	switch t {
 	case RC:
-		return twoSided | written | answered
+		return twoSided | written | answered | keys | 1<<cverbs.IBV_WR_SEND_WITH_INV
 	case UC:
-		return twoSided | written
+		return twoSided | written | keys | 1<<cverbs.IBV_WR_SEND_WITH_INV
 	}
 	return 0
 }

@@ -120,15 +120,6 @@ func (c Context) ResolveL2(attr *AHAttr) (mac [6]byte, vlan uint16, err error) {
 	return mac, uint16(vid), errno(rc)
 }
 
-// DataInOrder asks how far data of an operation is written in order.
-//
-// Implements: ibv_query_qp_data_in_order.
-func (qp QP) DataInOrder(op int32, flags uint32) (uint32, error) {
-	var caps C.int
-	rc := C.gf1_query_qp_data_in_order(table(qp.v), qp.c(), C.int(op), C.uint32_t(flags), &caps)
-	return uint32(caps), errno(rc)
-}
-
 // TD is a thread domain (struct ibv_td).
 type TD struct{ p, v unsafe.Pointer }
 

@@ -2,7 +2,9 @@
 
 package cverbs
 
+// #include <stdint.h>
 // #include "gf1_memory.h"
+// #include "gf1_shim.h"
 import "C"
 
 import "unsafe"
@@ -18,7 +20,17 @@ func (pd PD) newMR(mr *C.struct_gf1_mr, rc C.int) (MR, error) {
 // Implements: ibv_reg_mr_iova, ibv_reg_mr_iova2.
 func (pd PD) RegMRIOVA(addr unsafe.Pointer, length uint64, iova uint64, access uint32) (MR, error) {
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_reg_mr_iova(table(pd.v), pd.c(), addr, C.size_t(length), C.uint64_t(iova), C.uint(access), &mr))
+	rc := C.gf1_reg_mr_iova(table(pd.v), pd.c(), addr, C.size_t(length), C.uint64_t(iova), C.uint(access), &mr)
+	return pd.newMR(mr, rc)
+}
+
+// RegEverything registers the address space of this process.
+//
+// Implements: ibv_reg_mr.
+func (pd PD) RegEverything(access uint32) (MR, error) {
+	var mr *C.struct_gf1_mr
+	rc := C.gf1_reg_mr(table(pd.v), pd.c(), nil, C.SIZE_MAX, C.uint(access), &mr)
+	return pd.newMR(mr, rc)
 }
 
 // RegDMABufMR registers a piece of the memory behind a dma-buf, which requests
@@ -54,7 +66,8 @@ func (pd PD) Advise(advice int32, flags uint32, pieces []SGE) error {
 // Implements: ibv_alloc_null_mr.
 func (pd PD) AllocNullMR() (MR, error) {
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_alloc_null_mr(pd.c(), &mr))
+	rc := C.gf1_alloc_null_mr(pd.c(), &mr)
+	return pd.newMR(mr, rc)
 }
 
 // Handle returns the number by which another process imports the region.
@@ -69,7 +82,8 @@ func (mr MR) Extent() (addr unsafe.Pointer, length uint64) { return mr.c().addr,
 // Implements: ibv_import_mr.
 func (pd PD) ImportMR(handle uint32) (MR, error) {
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_import_mr(table(pd.v), pd.c(), C.uint32_t(handle), &mr))
+	rc := C.gf1_import_mr(table(pd.v), pd.c(), C.uint32_t(handle), &mr)
+	return pd.newMR(mr, rc)
 }
 
 // Unimport forgets an imported region; the registration stays.
@@ -209,5 +223,6 @@ func (dm DM) ExportDMABuf() (int, error) {
 // Implements: ibv_reg_dm_mr.
 func (pd PD) RegDMMR(dm DM, offset, length uint64, access uint32) (MR, error) {
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_reg_dm_mr(pd.c(), dm.c(), C.uint64_t(offset), C.size_t(length), C.uint(access), &mr))
+	rc := C.gf1_reg_dm_mr(pd.c(), dm.c(), C.uint64_t(offset), C.size_t(length), C.uint(access), &mr)
+	return pd.newMR(mr, rc)
 }

@@ -30,7 +30,8 @@ func (pd PD) RegMREx(init MRInit) (MR, error) {
 		dmah: init.DMAH.c(),
 	}
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_reg_mr_ex(table(pd.v), pd.c(), &attr, &mr))
+	rc := C.gf1_reg_mr_ex(table(pd.v), pd.c(), &attr, &mr)
+	return pd.newMR(mr, rc)
 }
 
 // DMAH is a DMA handle (struct ibv_dmah).
@@ -80,5 +81,6 @@ func (b Buf) Free() error { return errno(C.gf1_free_buf(table(b.v), b.c())) }
 // Implements: ibv_reg_buf_mr.
 func (pd PD) RegBufMR(buf Buf, addr unsafe.Pointer, length int, access uint32) (MR, error) {
 	var mr *C.struct_gf1_mr
-	return pd.newMR(mr, C.gf1_reg_buf_mr(table(pd.v), pd.c(), buf.c(), addr, C.size_t(length), C.uint(access), &mr))
+	rc := C.gf1_reg_buf_mr(table(pd.v), pd.c(), buf.c(), addr, C.size_t(length), C.uint(access), &mr)
+	return pd.newMR(mr, rc)
 }

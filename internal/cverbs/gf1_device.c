@@ -87,13 +87,6 @@ int gf1_resolve_eth_l2(const struct gf1_verbs *v, struct gf1_context *context, s
 	return done(v->resolve_eth_l2_from_gid(context, attr, mac, vid));
 }
 
-int gf1_query_qp_data_in_order(const struct gf1_verbs *v, struct gf1_qp *qp, int op, uint32_t flags, int *caps)
-{
-	NEED(v, query_qp_data_in_order);
-	*caps = v->query_qp_data_in_order(qp, op, flags);
-	return done(0);
-}
-
 int gf1_alloc_td(struct gf1_context *context, struct gf1_td **out)
 {
 	struct gf1_td_init_attr attr = { 0 };

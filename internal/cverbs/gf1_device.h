@@ -23,7 +23,6 @@ int gf1_query_gid_ex(const struct gf1_verbs *v, struct gf1_context *context, uin
 int gf1_query_port_speed(const struct gf1_verbs *v, struct gf1_context *context, uint32_t port, uint64_t *speed);
 int gf1_resolve_eth_l2(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_ah_attr *attr, uint8_t mac[6],
 		       uint16_t *vid);
-int gf1_query_qp_data_in_order(const struct gf1_verbs *v, struct gf1_qp *qp, int op, uint32_t flags, int *caps);
 int gf1_alloc_td(struct gf1_context *context, struct gf1_td **out);
 int gf1_dealloc_td(struct gf1_td *td);
 int gf1_alloc_parent_domain(struct gf1_pd *pd, struct gf1_td *td, struct gf1_pd **out);

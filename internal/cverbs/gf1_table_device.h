@@ -11,8 +11,7 @@
 	X(int, query_gid, (struct gf1_context * context, uint8_t port, int index, union gf1_gid *gid), "rdma-core 24") \
 	X(int, query_port_speed, (struct gf1_context * context, uint32_t port, uint64_t *speed), "rdma-core 62") \
 	X(int, resolve_eth_l2_from_gid, \
-	  (struct gf1_context * context, struct gf1_ah_attr * attr, uint8_t mac[6], uint16_t *vid), "rdma-core 24") \
-	X(int, query_qp_data_in_order, (struct gf1_qp * qp, int op, uint32_t flags), "rdma-core 36")
+	  (struct gf1_context * context, struct gf1_ah_attr * attr, uint8_t mac[6], uint16_t *vid), "rdma-core 24")
 
 /* X(result, name, arguments, since): functions of the library that take no
  * context, by their whole names. */

@@ -10,13 +10,12 @@ func (Context) FD() int                                     { return -1 }
 func (Context) Name() (string, error)                       { return "", errBuild }
 func (Context) GUID() ([8]byte, error)                      { return [8]byte{}, errBuild }
 func (Context) Index() (int, error)                         { return 0, errBuild }
-func (Context) PKey(uint8, int) error                       { return errBuild }
+func (Context) PKey(uint8, int) (uint16, error)             { return 0, errBuild }
 func (Context) PKeyIndex(uint8, uint16) (int, error)        { return 0, errBuild }
 func (Context) GID(uint8, int) ([16]byte, error)            { return [16]byte{}, errBuild }
 func (Context) GIDEntry(uint32, uint32) (GIDEntry, error)   { return GIDEntry{}, errBuild }
 func (Context) PortSpeed(uint32) (uint64, error)            { return 0, errBuild }
 func (Context) ResolveL2(*AHAttr) ([6]byte, uint16, error)  { return [6]byte{}, 0, errBuild }
-func (QP) DataInOrder(int32, uint32) (uint32, error)        { return 0, errBuild }
 func (Context) AllocTD() (TD, error)                        { return TD{}, errBuild }
 func (TD) Dealloc() error                                   { return errBuild }
 func (PD) AllocParentDomain(TD) (PD, error)                 { return PD{}, errBuild }

@@ -36,6 +36,7 @@ func (PD) RegDMABufMR(int, uint64, uint64, uint64, uint32) (MR, error)  { return
 func (MR) Rereg(int32, PD, unsafe.Pointer, int, uint32) (bool, error)   { return false, errBuild }
 func (PD) Advise(int32, uint32, []SGE) error                            { return errBuild }
 func (PD) AllocNullMR() (MR, error)                                     { return MR{}, errBuild }
+func (PD) RegEverything(uint32) (MR, error)                             { return MR{}, errBuild }
 func (MR) Handle() uint32                                               { return 0 }
 func (MR) Extent() (unsafe.Pointer, uint64)                             { return nil, 0 }
 func (PD) ImportMR(uint32) (MR, error)                                  { return MR{}, errBuild }

@@ -2,10 +2,6 @@ package cverbs
 
 // Values of releases after rdma-core 44, the oldest whose header CI has.
 const (
-	IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS       = 1 << 0
-	IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG         = 1 << 0
-	IBV_QUERY_QP_DATA_IN_ORDER_ALIGNED_128_BYTES = 1 << 1
-
 	// IBV_REREG_MR_ERR_CMD and what is less leave a region of no use.
 	IBV_REREG_MR_ERR_CMD = -4
 

@@ -95,17 +95,15 @@ func TestParentForAWhile(t *testing.T) {
 	}
 	bind()
 	assert.ErrorContains(t, mr.Close(), "window")
+	require.NoError(t, window.Use())
 	window.Release(&mr.Object)
-	window.Release(&mr.Object)
+	window.Done()
 	require.NoError(t, mr.Close())
-	window.Release(&mr.Object)
 	assert.ErrorContains(t, pd.Close(), "window")
 
 	mr = newThing("second MR", &log, pd)
 	bind()
 	require.NoError(t, mr.CloseAll())
-	require.NoError(t, window.Close())
-	window.Release(&mr.Object)
 	require.NoError(t, pd.Close())
 	assert.Equal(t, []string{"MR", "window", "second MR", "PD"}, log)
 }

@@ -59,19 +59,9 @@ func enter(o *Object, e *entry, parents []*Object) {
 // Enter do, until Release. Both must be in use by the caller.
 func (o *Object) Hold(parent *Object) { o.entry.hold(parent.entry) }
 
-// Release ends what Hold began. It does nothing if either is closed; the caller
-// must not have them in use.
-func (o *Object) Release(parent *Object) {
-	if o.Use() != nil {
-		return
-	}
-	defer o.Done()
-	if parent.Use() != nil {
-		return
-	}
-	defer parent.Done()
-	o.entry.release(parent.entry)
-}
+// Release ends what Enter or Hold began with a parent, which is open for it is
+// held. o must be in use by the caller.
+func (o *Object) Release(parent *Object) { o.entry.release(parent.entry) }
 
 // Close waits for the calls inside, runs destroy and leaves the registry. It
 // does nothing if the object is closed already. While children are open it
