@@ -11,10 +11,13 @@ import (
 	"github.com/gofabric/gofabric/internal/cverbs"
 )
 
+// noPort stands for no port in question.
+const noPort = -1 << 31
+
 // query calls ask, which needs a function of the library, while the device is in
 // use.
 func (d *Device) query(op, function string, port int, ask func() error) error {
-	if port != 0 {
+	if port != noPort {
 		if err := d.checkPort(port); err != nil {
 			return err
 		}
@@ -24,7 +27,7 @@ func (d *Device) query(op, function string, port int, ask func() error) error {
 	}
 	defer d.obj.Done()
 	if err := ask(); err != nil {
-		return &OpError{Op: op, Device: d.name, Port: port, Err: d.cause(err), Hint: tooOldHint(function, err)}
+		return &OpError{Op: op, Device: d.name, Port: max(port, 0), Err: d.cause(err), Hint: tooOldHint(function, err)}
 	}
 	return nil
 }
@@ -50,7 +53,7 @@ func tooOldHint(function string, err error) string {
 //
 // Implements: ibv_get_device_name.
 func (d *Device) LibraryName() (name string, err error) {
-	err = d.query("query name", "ibv_get_device_name", 0, func() (err error) { name, err = d.ctx.Name(); return err })
+	err = d.query("query name", "ibv_get_device_name", noPort, func() (err error) { name, err = d.ctx.Name(); return err })
 	return name, err
 }
 
@@ -59,7 +62,7 @@ func (d *Device) LibraryName() (name string, err error) {
 //
 // Implements: ibv_get_device_guid.
 func (d *Device) GUID() (guid GUID, err error) {
-	err = d.query("query GUID", "ibv_get_device_guid", 0, func() error {
+	err = d.query("query GUID", "ibv_get_device_guid", noPort, func() error {
 		raw, err := d.ctx.GUID()
 		guid = raw
 		return err
@@ -72,7 +75,7 @@ func (d *Device) GUID() (guid GUID, err error) {
 //
 // Implements: ibv_get_device_index.
 func (d *Device) Index() (index int, ok bool, err error) {
-	err = d.query("query index", "ibv_get_device_index", 0, func() (err error) { index, err = d.ctx.Index(); return err })
+	err = d.query("query index", "ibv_get_device_index", noPort, func() (err error) { index, err = d.ctx.Index(); return err })
 	if errors.Is(err, syscall.ENODATA) {
 		return 0, false, nil
 	}
@@ -147,7 +150,7 @@ func (d *Device) QueryGIDEntry(port, index int) (entry GIDEntry, err error) {
 //
 // Implements: ibv_query_rt_values_ex.
 func (d *Device) Clock() (ticks uint64, err error) {
-	err = d.query("read clock", "ibv_query_rt_values_ex", 0, func() error {
+	err = d.query("read clock", "ibv_query_rt_values_ex", noPort, func() error {
 		sec, nsec, ok, err := d.ctx.QueryRTValues()
 		if err == nil && !ok {
 			err = fmt.Errorf("the device gave no clock: %w", ErrNotSupported)

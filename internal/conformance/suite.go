@@ -18,7 +18,7 @@ func Cases() []Case {
 		stateCases, memoryCases, lifetimeCases, misuseCases, hostileCases,
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
-		dmaBufCases,
+		dmaBufCases, regionCases, windowCases, deviceCases, nameCases,
 	} {
 		all = append(all, topic...)
 	}

@@ -16,7 +16,7 @@ static int refusal(const struct gf1_pd *pd, const struct gf1_qp_init_attr *attr)
 	if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->context != pd->context ||
 	    attr->recv_cq->context != pd->context)
 		return EINVAL;
-	if (attr->srq != NULL && attr->srq->pd != pd)
+	if (attr->srq != NULL && gf1l_root(attr->srq->pd) != gf1l_root(pd))
 		return EINVAL;
 	if (cap->max_send_wr > GF1L_MAX_WR || cap->max_send_sge > GF1L_MAX_SGE ||
 	    cap->max_inline_data > GF1L_MAX_INLINE)

@@ -22,6 +22,14 @@ var composed = map[string][]string{
 	"ibv_create_ah_from_wc": {"ibv_init_ah_from_wc", "ibv_create_ah"},
 }
 
+// computed lists functions that are nothing but arithmetic in the library's header:
+// there is no call to see.
+var computed = map[string]bool{
+	"ibv_inc_rkey":                true,
+	"ibv_is_qpt_supported":        true,
+	"ibv_flow_label_to_udp_sport": true,
+}
+
 // WatchCalls begins a test that makes claims. Its claims are checked after what
 // the test cleans up later than this call.
 func WatchCalls(t testing.TB) {
@@ -59,7 +67,7 @@ func claim(t testing.TB, function, line string, good func(dl.Call) bool) {
 			parts = []string{function}
 		}
 		for _, part := range parts {
-			if !good(calls[part]) {
+			if !computed[part] && !good(calls[part]) {
 				t.Errorf("the test claims %s, and its calls say otherwise: %s: %+v", function, part, calls[part])
 				return
 			}
