@@ -92,6 +92,13 @@ func (mw *MW) Remote() RemoteBuffer {
 	return RemoteBuffer{Addr: addr, RKey: mw.RKey(), Len: mw.bound.Len}
 }
 
+// region returns what the window is bound to, which stays open for as long.
+func (mw *MW) region() *MR {
+	mw.mu.Lock()
+	defer mw.mu.Unlock()
+	return mw.bound.MR
+}
+
 // check looks for what no device can bind.
 func (mw *MW) check(b Binding) error {
 	switch {

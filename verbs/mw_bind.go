@@ -102,14 +102,16 @@ func (qp *QP) BindMW(id uint64, mw *MW, to Binding) error {
 	if err := qp.needState(StateRTS); err != nil {
 		return qp.err(op, err)
 	}
-	var mr cverbs.MR
-	var addr uint64
-	if to.MR != nil {
-		mr, addr = to.MR.mr, to.MR.addr+to.Off
+	// Nothing is no bytes of some region: a provider may look at that.
+	of := to.MR
+	if of == nil {
+		if of = mw.region(); of == nil {
+			return qp.err(op, errors.New("the window is bound to nothing already"))
+		}
 	}
 	wrID := b.next(id)
 	b.n = 0
-	if err := qp.qp.BindMW(mw.mw, wrID, cverbs.IBV_SEND_SIGNALED, mr, addr, to.Len, uint32(to.Access)); err != nil {
+	if err := qp.qp.BindMW(mw.mw, wrID, cverbs.IBV_SEND_SIGNALED, of.mr, of.addr+to.Off, to.Len, uint32(to.Access)); err != nil {
 		return qp.err(op, err)
 	}
 	b.account(1)

@@ -62,6 +62,7 @@ func windowType1(r *Rig) {
 	require.Equal(r, want, mr.Bytes()[1000:1064])
 	require.NoError(r, b.QP.BindMW(3, mw, verbs.Binding{}))
 	r.good(b.sent(), 3, verbs.WCBindMW)
+	require.ErrorContains(r, b.QP.BindMW(4, mw, verbs.Binding{}), "nothing already")
 	require.NoError(r, mr.Close(), "nothing is bound to it")
 	r.out(a, old)
 	require.NoError(r, mw.Close())

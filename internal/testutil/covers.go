@@ -14,6 +14,7 @@ import (
 const (
 	testedLine  = "coverage: tested "
 	refusedLine = "coverage: refused "
+	onLine      = "coverage: on "
 )
 
 // composed lists functions that are nothing but others of their library, one
@@ -35,6 +36,12 @@ var computed = map[string]bool{
 func WatchCalls(t testing.TB) {
 	t.Helper()
 	dl.ForgetCalls()
+}
+
+// CoverageOn says what the tests run on, for the coverage table.
+func CoverageOn(t testing.TB, where string) {
+	t.Helper()
+	t.Logf("%s%s", onLine, where)
 }
 
 // Covers claims that the test shows the effect of these C functions.
