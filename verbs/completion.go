@@ -179,7 +179,7 @@ func (op WCOpcode) String() string {
 	case WCBindMW:
 		return "bind memory window"
 	case WCLocalInv:
-		return "invalidate"
+		return "invalidate local key"
 	case WCTSO:
 		return "segmented send"
 	case WCFlush:

@@ -82,12 +82,3 @@ func (c *Completion) Flags() (flags WCFlags, ok bool) {
 	}
 	return WCFlags(c.wc.Flags), true
 }
-
-// InvalidatedRKey returns the key that the sender of a received message
-// invalidated with it (SendBatch.SendInv); ok is false if it did not.
-func (c *Completion) InvalidatedRKey() (rkey uint32, ok bool) {
-	if !c.ok() || c.wc.Flags&cverbs.IBV_WC_WITH_INV == 0 {
-		return 0, false
-	}
-	return c.wc.Imm, true
-}

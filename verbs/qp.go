@@ -435,8 +435,9 @@ func (qp *QP) err(op string, err error) error {
 }
 
 // Close destroys the queue pair, or closes it if it was opened (XRCD.OpenQP).
-// Requests still in flight are flushed first, so
-// that their completions can be polled from the CQs afterwards.
+// Requests still in flight are flushed first, so that their completions can be
+// polled from the CQs afterwards. It fails with ErrBusy while a memory window of
+// type 2 is bound by the queue pair, or a rule steers to it.
 //
 // Implements: ibv_destroy_qp.
 func (qp *QP) Close() error {
@@ -462,5 +463,6 @@ func (qp *QP) Close() error {
 	return nil
 }
 
-// CloseAll takes away the rules that steer to the queue pair, and closes it.
+// CloseAll closes the memory windows that the queue pair bound and the rules that
+// steer to it, and the queue pair.
 func (qp *QP) CloseAll() error { return errors.Join(qp.obj.CloseChildren(), qp.Close()) }

@@ -90,9 +90,9 @@ func (o *QPOptions) checkCQs() error {
 const (
 	twoSided = 1<<cverbs.IBV_WR_SEND | 1<<cverbs.IBV_WR_SEND_WITH_IMM
 	written  = 1<<cverbs.IBV_WR_RDMA_WRITE | 1<<cverbs.IBV_WR_RDMA_WRITE_WITH_IMM
-	keys     = 1<<cverbs.IBV_WR_LOCAL_INV | 1<<cverbs.IBV_WR_BIND_MW
 	answered = 1<<cverbs.IBV_WR_RDMA_READ | 1<<cverbs.IBV_WR_ATOMIC_CMP_AND_SWP |
 		1<<cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD
+	keys = 1<<cverbs.IBV_WR_LOCAL_INV | 1<<cverbs.IBV_WR_BIND_MW
 )
 
 // requests returns the requests without an address that a service carries.

@@ -203,6 +203,9 @@ func (r Request) Inline() Request {
 	if answered>>uint(r.wr.Opcode)&1 != 0 {
 		r.b.fail(errors.New("an RDMA read or an atomic cannot be inline: it brings data"))
 	}
+	if keys>>uint(r.wr.Opcode)&1 != 0 {
+		r.b.fail(errors.New("what changes a key cannot be inline: it has no data"))
+	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
 	runtime.KeepAlive(r.b)
 	return r

@@ -8,28 +8,6 @@ import (
 	"github.com/gofabric/gofabric/internal/cverbs"
 )
 
-// SendInv adds a message that also invalidates a key of the peer: that of a
-// memory window of type 2, or of a region that the kernel made for it.
-//
-// Implements: ibv_wr_send_inv.
-func (b *SendBatch) SendInv(id uint64, rkey uint32, local ...SGE) Request {
-	r := b.add(cverbs.IBV_WR_SEND_WITH_INV, id, anywhere, local)
-	r.wr.Imm = rkey
-	runtime.KeepAlive(b)
-	return r
-}
-
-// LocalInv adds a request that invalidates a key of this side, that of a memory
-// window of type 2.
-//
-// Implements: ibv_wr_local_inv.
-func (b *SendBatch) LocalInv(id uint64, rkey uint32) Request {
-	r := b.add(cverbs.IBV_WR_LOCAL_INV, id, anywhere, nil)
-	r.wr.Imm = rkey
-	runtime.KeepAlive(b)
-	return r
-}
-
 // AtomicWrite adds a request that writes 8 bytes of remote memory, aligned to 8,
 // at once: who reads them sees all of the value or nothing. The value is in the
 // byte order of this machine. The queue pair must have been made for it

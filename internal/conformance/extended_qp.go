@@ -23,6 +23,7 @@ var extendedQPCases = []Case{
 	{"BuildersCarryWhatTheyWereMadeFor", buildersOps},
 	{"PlainQueuePairHasNoBuilders", plainHasNone},
 	{"ExtendedQueuePairOptions", exQPOptions},
+	{"BuildersMemoryWindow", buildersWindow},
 	{"BuildersCloseWithWork", buildersClose},
 }
 
@@ -220,7 +221,7 @@ func buildersAbort(r *Rig) {
 }
 
 func buildersFlush(r *Rig) {
-	access := allRights | verbs.AccessFlushGlobal | verbs.AccessFlushPersistent
+	access := allRights | verbs.AccessFlushGlobal
 	opts := verbs.QPExOptions{QPOptions: verbs.QPOptions{Access: access}, SendOps: movers | verbs.OpFlush}
 	if !r.canBuild(opts) {
 		return // rdma-core 44 has no flush
@@ -384,4 +385,48 @@ func buildersClose(r *Rig) {
 		require.Error(r, c.Err())
 	}
 	r.quiet(a.Send)
+}
+
+// buildersWindow binds a window, lets a peer use it, and invalidates it from
+// either side.
+func buildersWindow(r *Rig) {
+	r.covers("ibv_wr_bind_mw", "ibv_wr_local_inv", "ibv_wr_send_inv", "ibv_wc_read_invalidated_rkey")
+	ops := movers | verbs.OpBindMW | verbs.OpLocalInv | verbs.OpSendInv
+	cq := r.exCQ(verbs.CQExOptions{})
+	a := r.builtEnd(verbs.QPExOptions{SendOps: ops})
+	qp, err := r.PD.CreateQPEx(verbs.QPExOptions{QPOptions: verbs.QPOptions{SendCQ: cq.CQ(), RecvCQ: cq.CQ()}, SendOps: ops})
+	require.NoError(r, err)
+	b := &End{r: r, QP: qp, Send: cq.CQ(), Recv: cq.CQ()}
+	r.connect(a, b, quick)
+	mr, src := r.bindable(4096), r.memory(64)
+	want := r.random(src)
+	mw := r.window(verbs.MWType2)
+	for round := range 2 {
+		b.QP.SendBatch().BindMW(1, mw, verbs.Binding{MR: mr, Off: 64 * uint64(round), Len: 64, Access: verbs.AccessRemoteWrite})
+		b.post(1)
+		r.good(b.sent(), 1, verbs.WCBindMW)
+		r.write(a, mw.Remote(), src)
+		require.Equal(r, want, mr.Bytes()[64*round:][:64])
+		key := mw.RKey()
+		if round == 0 {
+			b.QP.SendBatch().LocalInv(2, key)
+			b.post(1)
+			r.good(b.sent(), 2, verbs.WCLocalInv)
+		} else {
+			in := r.memory(8)
+			b.receive(3, in.SGE(0, 8))
+			a.QP.SendBatch().SendInv(4, key, src.SGE(0, 8))
+			a.post(1)
+			r.good(a.sent(), 4, verbs.WCSend)
+			c := r.nextEx(cq)
+			r.good(&c.Completion, 3, verbs.WCRecv)
+			got, ok := c.InvalidatedRKey()
+			require.True(r, ok)
+			require.Equal(r, key, got)
+			_, ok = c.Imm()
+			require.False(r, ok)
+		}
+		require.True(r, mw.Invalidated(key))
+	}
+	require.NoError(r, mw.Close())
 }

@@ -53,21 +53,6 @@ struct gf1_cq_init_attr_ex {
 	struct gf1_pd *parent_domain;
 };
 
-struct gf1_mw {
-	struct gf1_context *context;
-	struct gf1_pd *pd;
-	uint32_t rkey;
-	uint32_t handle;
-	int32_t type;
-};
-
-struct gf1_mw_bind_info {
-	struct gf1_mr *mr;
-	uint64_t addr;
-	uint64_t length;
-	uint32_t mw_access_flags;
-};
-
 struct gf1_data_buf {
 	void *addr;
 	size_t length;

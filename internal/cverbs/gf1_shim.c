@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-/* Access bits from here on are optional: an older kernel may ignore them, and
- * plain reg_mr refuses them. */
-#define GF1_ACCESS_OPTIONAL_FIRST (1u << 20)
-
 const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args) "ibv_" #name,
 	GF1_EXPORTED_VERBS(GF1_NAME)
@@ -21,6 +17,7 @@ const char *const gf1_exported_names[] = {
 #undef GF1_NAME
 #define GF1_NAME(result, name, args, since) "ibv_" #name,
 	GF1_MEMORY_VERBS(GF1_NAME)
+	GF1_DEVICE_VERBS(GF1_NAME)
 	GF1_QUEUE_VERBS(GF1_NAME)
 #undef GF1_NAME
 	NULL,
@@ -33,7 +30,21 @@ const char *const gf1_since[] = {
 #define GF1_SINCE(result, name, args, since) since,
 	GF1_LATER_VERBS(GF1_SINCE)
 	GF1_MEMORY_VERBS(GF1_SINCE)
+	GF1_DEVICE_VERBS(GF1_SINCE)
 	GF1_QUEUE_VERBS(GF1_SINCE)
+#undef GF1_SINCE
+};
+
+const char *const gf1_function_names[] = {
+#define GF1_NAME(result, name, args, since) #name,
+	GF1_LIBRARY_FUNCTIONS(GF1_NAME)
+#undef GF1_NAME
+	NULL,
+};
+
+const char *const gf1_functions_since[] = {
+#define GF1_SINCE(result, name, args, since) since,
+	GF1_LIBRARY_FUNCTIONS(GF1_SINCE)
 #undef GF1_SINCE
 };
 

@@ -29,7 +29,7 @@ type SendWR struct {
 	_          [2]uint64
 	RemoteSRQN uint32
 	_          uint32
-	tail       [6]uint64
+	Bind       [6]uint64 // of bindings: see SetBind; of segmented messages: see SetTSO
 }
 
 // atomicWR is what an atomic request has from SendWR.RemoteAddr on.

@@ -28,7 +28,7 @@ var (
 	_ [unsafe.Sizeof(WC{}) + unsafe.Offsetof(WCMore{}.CompletionTS)]byte = [C.OFF_WCEX_TS]byte{}
 	_ [unsafe.Sizeof(WC{}) + unsafe.Offsetof(WCMore{}.CVLAN)]byte        = [C.OFF_WCEX_CVLAN]byte{}
 	_ [unsafe.Offsetof(SendWR{}.RemoteSRQN)]byte                         = [C.OFF_SEND_SRQN]byte{}
-	_ [unsafe.Offsetof(SendWR{}.tail)]byte                               = [C.OFF_SEND_TSO]byte{}
+	_ [unsafe.Offsetof(SendWR{}.Bind)]byte                               = [C.OFF_SEND_TSO]byte{}
 	_ [unsafe.Offsetof(FlowAttr{}.Flags)]byte                            = [C.OFF_FLOW_FLAGS]byte{}
 
 	_ [NeverNextPoll]byte    = [C.GF1_NEVER_NEXT_POLL]byte{}

@@ -167,7 +167,7 @@ type FlowAttr struct {
 // FlowAttrLen is the length of FlowAttr in C.
 const FlowAttrLen = unsafe.Sizeof(FlowAttr{})
 
-// tsoWR is what a segmented message has from SendWR.tail on.
+// tsoWR is what a segmented message has from SendWR.Bind on.
 type tsoWR struct {
 	hdr   unsafe.Pointer
 	hdrSz uint16
@@ -186,5 +186,5 @@ func (wr *SendWR) SetRemoteSRQN(number uint32) { wr.RemoteSRQN = number }
 // SetTSO makes the header and the segment size of a segmented message. The
 // header is C memory.
 func (wr *SendWR) SetTSO(header unsafe.Pointer, length, mss uint16) {
-	*(*tsoWR)(unsafe.Pointer(&wr.tail)) = tsoWR{hdr: header, hdrSz: length, mss: mss}
+	*(*tsoWR)(unsafe.Pointer(&wr.Bind)) = tsoWR{hdr: header, hdrSz: length, mss: mss}
 }

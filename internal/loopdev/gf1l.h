@@ -131,6 +131,8 @@ struct gf1l_ctx {
 struct gf1l_pd {
 	struct gf1_pd pd;
 	uint32_t refs; /* atomic */
+	struct gf1_pd *root; /* whom a parent domain stands for: itself if it is none */
+	struct gf1_td *td;
 };
 
 /* A ring of receives: a queue pair's own or a shared one. */
@@ -226,6 +228,15 @@ struct gf1l_ah {
 	struct gf1l_address to;
 };
 
+/* What a window is to be bound to. Slots stay when what they stand for is gone. */
+struct gf1l_bind {
+	struct gf1l_slot *window, *of; /* of is NULL for nothing */
+	uint32_t window_key, of_key;
+	int type;
+	uint64_t addr, length;
+	uint32_t access;
+};
+
 struct gf1l_swqe {
 	uint64_t wr_id;
 	int32_t opcode;
@@ -238,6 +249,7 @@ struct gf1l_swqe {
 	uint32_t remote_qpn, remote_qkey, remote_srqn;
 	uint32_t bad_ah;
 	uint64_t compare_add, swap;
+	struct gf1l_bind bind;
 	struct gf1l_address to;
 	struct gf1_sge sge[]; /* or the inline bytes */
 };
@@ -303,6 +315,18 @@ struct gf1l_qp {
 static inline struct gf1l_ctx *gf1l_ctx_of(struct gf1_context *context)
 {
 	return GF1L_OF(struct gf1l_ctx, ext.context, context);
+}
+
+/* The domain that another stands for. */
+static inline struct gf1_pd *gf1l_root(const struct gf1_pd *pd)
+{
+	return GF1L_OF(struct gf1l_pd, pd, pd)->root;
+}
+
+/* Whether a request's answer brings data. */
+static inline int gf1l_is_answered(int opcode)
+{
+	return opcode == WR_RDMA_READ || opcode == WR_ATOMIC_CMP_AND_SWP || opcode == WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static inline int gf1l_is_removed(struct gf1l_ctx *ctx)
@@ -443,15 +467,53 @@ void gf1l_return_srq(struct gf1l_qp *to);
 
 /* mr.c */
 struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int access);
+struct gf1_mr *gf1l_reg_mr_iova(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, int access);
 struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);
 struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 int gf1l_dereg_mr(struct gf1_mr *mr);
+int gf1l_rereg_mr(struct gf1_mr *mr, int flags, struct gf1_pd *pd, void *addr, size_t length, int access);
+struct gf1_mr *gf1l_alloc_null_mr(struct gf1_pd *pd);
+int gf1l_advise_mr(struct gf1_pd *pd, int advice, uint32_t flags, struct gf1_sge *sge, uint32_t num_sge);
+/* A region over memory of the device, which keeps users of it counted. */
+struct gf1_mr *gf1l_reg_own(struct gf1_pd *pd, void *addr, size_t length, unsigned int access, uint32_t *users);
 void gf1l_keys_free(struct gf1l_keys *keys);
 /* Opens memory for access: NULL if the key, the domain, the bounds or the
  * rights do not allow it. Close it with the slot that is stored. */
 uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, int remote, uint64_t addr,
 		       uint64_t length, int access, struct gf1l_slot **slot);
 void gf1l_close_mem(struct gf1l_slot *slot);
+/* Whether nothing lies behind what was opened. */
+int gf1l_is_nothing(const struct gf1l_slot *slot);
+/* Whether what was opened is reached only through another queue pair. */
+int gf1l_is_anothers(const struct gf1l_slot *slot, const struct gf1l_qp *qp);
+
+/* mw.c */
+struct gf1_mw *gf1l_alloc_mw(struct gf1_pd *pd, int type);
+int gf1l_dealloc_mw(struct gf1_mw *mw);
+int gf1l_bind_mw(struct gf1_qp *qp, struct gf1_mw *mw, struct gf1_mw_bind *bind);
+void gf1l_store_bind(struct gf1l_bind *bind, const struct gf1_send_wr *wr);
+int gf1l_invalidate(struct gf1l_qp *qp, uint32_t key); /* 0 or an errno */
+/* What a window's place among the keys takes and gives. */
+struct gf1l_slot *gf1l_window_new(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t *key);
+void gf1l_window_free(struct gf1l_dev *dev, struct gf1l_slot *slot);
+struct gf1l_slot *gf1l_slot_of(const struct gf1_mr *mr);
+/* Binds for a queue pair, whose own a window of type 2 becomes. 0 or an errno. */
+int gf1l_window_bind(struct gf1l_qp *qp, const struct gf1l_bind *bind);
+int gf1l_window_unbind(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, const struct gf1l_qp *qp);
+
+/* memory.c, domain.c */
+void gf1l_fill_memory(struct gf1l_ctx *ctx);
+void gf1l_fill_domain(struct gf1l_ctx *ctx);
+void gf1l_parent_domain_gone(struct gf1l_pd *pd);
+int gf1l_query_gid(struct gf1_context *context, uint8_t port, int index, union gf1_gid *gid);
+int gf1l_query_gid_ex(struct gf1_context *context, uint32_t port, uint32_t index, struct gf1_gid_entry *entry,
+		      uint32_t flags, size_t size);
+int gf1l_query_pkey(struct gf1_context *context, uint8_t port, int index, uint16_t *pkey);
+int gf1l_get_pkey_index(struct gf1_context *context, uint8_t port, uint16_t pkey);
+const char *gf1l_get_device_name(struct gf1_device *device);
+uint64_t gf1l_get_device_guid(struct gf1_device *device);
+int gf1l_get_device_index(struct gf1_device *device);
+int gf1l_query_device(struct gf1_context *context, struct gf1_device_attr *attr);
 void gf1l_copy(void *to, const void *from, size_t n);
 
 /* scatter.c: a gather or scatter list in a domain, or plain memory */

@@ -146,6 +146,28 @@ static void wr_flush(struct gf1_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t 
 	operands(ex, WR_FLUSH, rkey, addr, len, (uint64_t)level << 8 | type);
 }
 
+static void wr_send_inv(struct gf1_qp_ex *ex, uint32_t rkey)
+{
+	begin(ex, WR_SEND_WITH_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_local_inv(struct gf1_qp_ex *ex, uint32_t rkey)
+{
+	begin(ex, WR_LOCAL_INV)->invalidate_rkey = rkey;
+}
+
+static void wr_bind_mw(struct gf1_qp_ex *ex, struct gf1_mw *mw, uint32_t rkey, const struct gf1_mw_bind_info *info)
+{
+	struct gf1_send_wr *wr = begin(ex, WR_BIND_MW);
+
+	wr->bind_mw.mw = mw;
+	wr->bind_mw.rkey = rkey;
+	wr->bind_mw.mr = info->mr;
+	wr->bind_mw.addr = info->addr;
+	wr->bind_mw.length = info->length;
+	wr->bind_mw.mw_access_flags = info->mw_access_flags;
+}
+
 static void wr_set_ud_addr(struct gf1_qp_ex *ex, struct gf1_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	struct gf1_send_wr *wr = &of(ex)->build->wr;
@@ -233,6 +255,9 @@ int gf1l_make_builders(struct gf1l_qp *qp, uint64_t ops)
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_flush = wr_flush;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_local_inv = wr_local_inv;
+	ex->wr_bind_mw = wr_bind_mw;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_sge = wr_set_sge;

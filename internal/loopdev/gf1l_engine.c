@@ -18,6 +18,10 @@ static int wc_opcode(int opcode)
 		return WC_COMP_SWAP;
 	case WR_ATOMIC_FETCH_AND_ADD:
 		return WC_FETCH_ADD;
+	case WR_BIND_MW:
+		return WC_BIND_MW;
+	case WR_LOCAL_INV:
+		return WC_LOCAL_INV;
 	case WR_FLUSH:
 		return WC_FLUSH;
 	case WR_ATOMIC_WRITE:
@@ -51,7 +55,7 @@ static int retire(struct gf1l_qp *qp, int status)
 	cqe.wc.status = status;
 	cqe.wc.opcode = wc_opcode(wqe->opcode);
 	cqe.wc.qp_num = qp->qp.qp_num;
-	if (status == WC_SUCCESS && wqe->opcode >= WR_RDMA_READ)
+	if (status == WC_SUCCESS && gf1l_is_answered(wqe->opcode))
 		cqe.wc.byte_len = (uint32_t)wqe->length;
 	cqe.qp = qp;
 	cqe.upto = qp->head;
@@ -172,6 +176,18 @@ static void hear(struct gf1l_qp *qp, enum gf1l_answer answer, int64_t rnr_ns)
 	}
 }
 
+/* What concerns only keys of this side sends nothing. */
+static void change_key(struct gf1l_qp *qp, const struct gf1l_swqe *wqe)
+{
+	int binds = wqe->opcode == WR_BIND_MW;
+	int rc = binds ? gf1l_window_bind(qp, &wqe->bind) : gf1l_invalidate(qp, wqe->imm);
+
+	if (rc == 0)
+		complete(qp);
+	else
+		fail(qp, binds ? WC_MW_BIND_ERR : WC_LOC_QP_OP_ERR);
+}
+
 /* Carries out the first request, or finds out that it has to wait. */
 static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 {
@@ -200,6 +216,12 @@ static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 	status = local_status(qp, wqe);
 	if (status != WC_SUCCESS) {
 		fail(qp, status);
+		return;
+	}
+	switch (wqe->opcode) {
+	case WR_BIND_MW:
+	case WR_LOCAL_INV:
+		change_key(qp, wqe);
 		return;
 	}
 	if (!gf1l_spend(&qp->drop) && gf1l_port_up(qp->ctx->dev, qp->attr.port_num)) {

@@ -19,6 +19,10 @@ static int opcode_fits(int type, int opcode)
 	case WR_RDMA_WRITE:
 	case WR_RDMA_WRITE_WITH_IMM:
 		return type != QPT_UD;
+	case WR_SEND_WITH_INV:
+	case WR_LOCAL_INV:
+	case WR_BIND_MW:
+		return type != QPT_UD;
 	case WR_RDMA_READ:
 	case WR_ATOMIC_CMP_AND_SWP:
 	case WR_ATOMIC_FETCH_AND_ADD:
@@ -54,6 +58,12 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
 		return;
+	case WR_BIND_MW:
+		gf1l_store_bind(&wqe->bind, wr);
+		return;
+	case WR_SEND_WITH_INV:
+	case WR_LOCAL_INV:
+		return;
 	case WR_SEND:
 	case WR_SEND_WITH_IMM:
 		if (qp->qp.qp_type != QPT_UD)
@@ -61,7 +71,7 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 		/* The handle may be destroyed before the request is carried out. */
 		ah = GF1L_OF(struct gf1l_ah, ah, wr->wr.ud.ah);
 		wqe->to = ah->to;
-		wqe->bad_ah = ah->ah.pd != qp->qp.pd || ah->to.attr.port_num != qp->attr.port_num;
+		wqe->bad_ah = gf1l_root(ah->ah.pd) != gf1l_root(qp->qp.pd) || ah->to.attr.port_num != qp->attr.port_num;
 		wqe->remote_qpn = wr->wr.ud.remote_qpn;
 		wqe->remote_qkey = wr->wr.ud.remote_qkey;
 		return;
@@ -83,7 +93,7 @@ int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 	if (qp->qp.qp_type == QPT_UD && wr->wr.ud.ah == NULL)
 		return EINVAL;
 	length = gf1l_sge_total(wr->sg_list, (uint32_t)wr->num_sge);
-	if ((wr->send_flags & SEND_INLINE) != 0 && (length > cap->max_inline_data || wr->opcode >= WR_RDMA_READ))
+	if ((wr->send_flags & SEND_INLINE) != 0 && (length > cap->max_inline_data || gf1l_is_answered(wr->opcode)))
 		return EINVAL;
 	if (qp->tail - __atomic_load_n(&qp->reclaimed, __ATOMIC_ACQUIRE) >= cap->max_send_wr)
 		return ENOMEM;

@@ -21,7 +21,7 @@ static int refusal(struct gf1_context *context, const struct gf1_pd *pd, const s
 		return EINVAL;
 	if (receives && attr->recv_cq->context != context)
 		return EINVAL;
-	if (attr->srq != NULL && attr->srq->pd != pd)
+	if (attr->srq != NULL && gf1l_root(attr->srq->pd) != gf1l_root(pd))
 		return EINVAL;
 	if (cap->max_send_wr > GF1L_MAX_WR || cap->max_send_sge > GF1L_MAX_SGE ||
 	    cap->max_inline_data > GF1L_MAX_INLINE)
@@ -150,15 +150,16 @@ struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
 static uint64_t builders_of(int type)
 {
 	const uint64_t sends = EX_SEND | EX_SEND_WITH_IMM;
+	const uint64_t keys = EX_LOCAL_INV | EX_BIND_MW | EX_SEND_WITH_INV;
 	const uint64_t writes = sends | EX_RDMA_WRITE | EX_RDMA_WRITE_WITH_IMM;
 
 	switch (type) {
 	case QPT_RC:
 	case QPT_XRC_SEND:
-		return writes | EX_RDMA_READ | EX_ATOMIC_CMP_AND_SWP | EX_ATOMIC_FETCH_AND_ADD | EX_FLUSH |
+		return writes | keys | EX_RDMA_READ | EX_ATOMIC_CMP_AND_SWP | EX_ATOMIC_FETCH_AND_ADD | EX_FLUSH |
 		       EX_ATOMIC_WRITE;
 	case QPT_UC:
-		return writes;
+		return writes | keys;
 	case QPT_UD:
 		return sends;
 	}

@@ -118,6 +118,10 @@ static void received(struct gf1l_qp *to, const struct gf1l_swqe *wqe, const stru
 			wc.wc_flags = WC_WITH_IMM;
 			wc.imm_data = wqe->imm;
 		}
+		if (wqe->opcode == WR_SEND_WITH_INV) {
+			wc.wc_flags = WC_WITH_INV;
+			wc.invalidated_rkey = wqe->imm;
+		}
 	}
 	gf1l_complete_receive(to, &wc, (wqe->flags & SEND_SOLICITED) != 0, victims);
 }
@@ -140,6 +144,10 @@ static enum gf1l_answer receive_send(struct gf1l_qp *to, struct gf1l_qp *from, s
 		status = WC_SUCCESS;
 		answer = ANSWER_ACK;
 	}
+	if (status == WC_SUCCESS && wqe->opcode == WR_SEND_WITH_INV && gf1l_invalidate(to, wqe->imm) != 0) {
+		status = WC_REM_INV_REQ_ERR;
+		answer = ANSWER_INVALID_REQUEST;
+	}
 	received(to, wqe, taken, status, victims);
 	if (status != WC_SUCCESS)
 		gf1l_fail_rq(to, victims);
@@ -156,7 +164,7 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 
 	if ((to->attr.qp_access_flags & (uint32_t)right) == 0)
 		return ANSWER_INVALID_REQUEST;
-	if (wqe->opcode >= WR_RDMA_READ && to->attr.max_dest_rd_atomic == 0)
+	if (gf1l_is_answered(wqe->opcode) && to->attr.max_dest_rd_atomic == 0)
 		return ANSWER_INVALID_REQUEST;
 	/* Nothing of the memory is touched, so that the key is not looked at. */
 	if (wqe->length == 0)
@@ -167,6 +175,10 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 				      &slot);
 	if (remote.memory == NULL)
 		return ANSWER_ACCESS;
+	if (gf1l_is_anothers(slot, to)) {
+		gf1l_close_mem(slot);
+		return ANSWER_ACCESS;
+	}
 	switch (wqe->opcode) {
 	case WR_RDMA_READ:
 		rc = gf1l_move(&local, 0, &remote, wqe->length);
@@ -259,6 +271,7 @@ static enum gf1l_answer receive(struct gf1l_qp *to, struct gf1l_qp *from, struct
 	switch (wqe->opcode) {
 	case WR_SEND:
 	case WR_SEND_WITH_IMM:
+	case WR_SEND_WITH_INV:
 		if (gf1l_spend(&to->rnr) || !gf1l_take_receive(to, &taken))
 			return ANSWER_RNR;
 		return receive_send(to, from, wqe, &taken, victims);

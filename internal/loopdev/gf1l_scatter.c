@@ -82,6 +82,17 @@ int gf1l_list_allows(const struct gf1l_list *list, uint64_t length, int access)
 	return 1;
 }
 
+/* Nothing is written to what has no memory, and what is read from it is zero. */
+static void move_piece(const struct walk *target, const struct walk *source, uint64_t n)
+{
+	if (target->slot != NULL && gf1l_is_nothing(target->slot))
+		return;
+	if (source->slot != NULL && gf1l_is_nothing(source->slot))
+		memset(target->p, 0, n);
+	else
+		gf1l_copy(target->p, source->p, n);
+}
+
 int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list *from, uint64_t length)
 {
 	struct walk source = { .list = from };
@@ -106,7 +117,7 @@ int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list 
 		}
 		n = source.left < target.left ? source.left : target.left;
 		n = n < length ? n : length;
-		gf1l_copy(target.p, source.p, n);
+		move_piece(&target, &source, n);
 		target.p += n;
 		target.left -= n;
 		source.p += n;

@@ -270,7 +270,7 @@ func TestTransportsRefuseWhatTheyCannot(t *testing.T) {
 		assert.ErrorIs(t, err, errUnsupported, "type %d", kind)
 	}
 	uc, peer := pair(t, endOptions{kind: cverbs.IBV_QPT_UC})
-	for _, op := range []int32{cverbs.IBV_WR_RDMA_READ, cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD, 7, -1} {
+	for _, op := range []int32{cverbs.IBV_WR_RDMA_READ, cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD, 12, -1} {
 		_, err := uc.tryPost(work{op: op, sges: []cverbs.SGE{uc.sge(0, 8)}, remote: peer.addr(0), rkey: peer.rkey})
 		assert.ErrorIs(t, err, errInvalid, "opcode %d", op)
 	}

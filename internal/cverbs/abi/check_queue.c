@@ -55,21 +55,6 @@ CQ_INIT_ATTR_EX(comp_mask);
 CQ_INIT_ATTR_EX(flags);
 CQ_INIT_ATTR_EX(parent_domain);
 
-SAME_SIZE(struct gf1_mw, struct ibv_mw);
-#define MW(field) SAME_PLACE(struct gf1_mw, struct ibv_mw, field)
-MW(context);
-MW(pd);
-MW(rkey);
-MW(handle);
-MW(type);
-
-SAME_SIZE(struct gf1_mw_bind_info, struct ibv_mw_bind_info);
-#define MW_BIND_INFO(field) SAME_PLACE(struct gf1_mw_bind_info, struct ibv_mw_bind_info, field)
-MW_BIND_INFO(mr);
-MW_BIND_INFO(addr);
-MW_BIND_INFO(length);
-MW_BIND_INFO(mw_access_flags);
-
 SAME_SIZE(struct gf1_data_buf, struct ibv_data_buf);
 #define DATA_BUF(field) SAME_PLACE(struct gf1_data_buf, struct ibv_data_buf, field)
 DATA_BUF(addr);
