@@ -42,8 +42,26 @@ func (b *SendBatch) bind(wr *cverbs.SendWR, mw *MW, to Binding) error {
 	rkey := IncRKey(mw.RKey())
 	wr.SetBind(mw.mw, rkey, to.MR.mr, to.MR.addr+to.Off, to.Len, uint32(to.Access))
 	mw.rkey.Store(rkey)
+	b.bound = append(b.bound, binding{mw.mw, rkey})
 	mw.note(to, &to.MR.obj, &b.qp.obj)
 	return nil
+}
+
+// binding is a request of the batch that binds a window.
+type binding struct {
+	mw   cverbs.MW
+	rkey uint32
+}
+
+// settleBindings tells the provider of the keys that windows have once their
+// bindings are posted, and forgets them.
+func (b *SendBatch) settleBindings(posted bool) {
+	for _, w := range b.bound {
+		if posted {
+			w.mw.SetRKey(w.rkey)
+		}
+	}
+	b.bound = b.bound[:0]
 }
 
 // use keeps everything that takes part in a binding open until done.

@@ -125,6 +125,10 @@ func (pd PD) AllocMW(kind int32) (MW, error) {
 // RKey returns the window's remote key.
 func (mw MW) RKey() uint32 { return uint32(mw.c().rkey) }
 
+// SetRKey tells the provider, which names a window by it, the key that a binding
+// which was posted gives it.
+func (mw MW) SetRKey(rkey uint32) { mw.c().rkey = C.uint32_t(rkey) }
+
 // Dealloc frees the window.
 //
 // Implements: ibv_dealloc_mw.

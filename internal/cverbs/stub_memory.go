@@ -64,3 +64,4 @@ func (DMAH) Dealloc() error                                             { return
 func (PD) AllocBuf(int) (unsafe.Pointer, Buf, error)                    { return nil, Buf{}, errBuild }
 func (Buf) Free() error                                                 { return errBuild }
 func (PD) RegBufMR(Buf, unsafe.Pointer, int, uint32) (MR, error)        { return MR{}, errBuild }
+func (MW) SetRKey(uint32)                                               {}
