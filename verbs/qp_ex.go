@@ -132,6 +132,9 @@ func (pd *PD) CreateQPEx(opts QPExOptions) (*QP, error) {
 	case opts.Spread != nil && opts.Type != RawPacket:
 		return nil, d.err(op, fmt.Errorf("only a queue pair of type %v spreads what it receives", RawPacket))
 	}
+	if err := d.kernelCarries(opts.SendOps); err != nil {
+		return nil, d.err(op, err)
+	}
 	parents := owners{&pd.obj}
 	opts.spreads = opts.Spread != nil
 	if opts.spreads {

@@ -224,10 +224,8 @@ func buildersFlush(r *Rig) {
 	access := allRights | verbs.AccessFlushGlobal
 	opts := verbs.QPExOptions{QPOptions: verbs.QPOptions{Access: access}, SendOps: movers | verbs.OpFlush}
 	if !r.canBuild(opts) {
-		return // rdma-core 44 has no flush
-	}
-	if !r.inProcess() {
-		testutil.RequireKernelFeature(r.TB, testutil.FeatureFlush)
+		r.kernelLacks(testutil.FeatureFlush, 45)
+		return
 	}
 	r.covers("ibv_wr_flush")
 	a, _ := r.builtPair(opts, quick)
@@ -260,10 +258,8 @@ func buildersFlush(r *Rig) {
 func buildersAtomicWrite(r *Rig) {
 	opts := verbs.QPExOptions{SendOps: movers | verbs.OpAtomicWrite}
 	if !r.canBuild(opts) {
+		r.kernelLacks(testutil.FeatureAtomicWrite, 44)
 		return
-	}
-	if !r.inProcess() {
-		testutil.RequireKernelFeature(r.TB, testutil.FeatureAtomicWrite)
 	}
 	r.covers("ibv_wr_atomic_write")
 	a, _ := r.builtPair(opts, verbs.ConnectOptions{})
