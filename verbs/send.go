@@ -27,6 +27,7 @@ type SendBatch struct {
 	spare cverbs.SendWR   // takes what does not fit
 
 	targets []*AddressHandle // of datagrams, one a place; nil but on UD
+	binds   []pendingBind    // of the requests in the batch
 }
 
 // Request is a request in a batch. Its methods change it until Post.

@@ -46,6 +46,8 @@ func (Context) ImportPD(uint32) (PD, error)                             { return
 func (PD) Unimport() error                                              { return errBuild }
 func (PD) AllocMW(int32) (MW, error)                                    { return MW{}, errBuild }
 func (MW) RKey() uint32                                                 { return 0 }
+func (MW) SetRKey(uint32)                                               {}
+func (*SendWR) IsBind(MW, uint32) bool                                  { return false }
 func (MW) Dealloc() error                                               { return errBuild }
 func (QP) BindMW(MW, uint64, uint32, MR, uint64, uint64, uint32) error  { return errBuild }
 func (*SendWR) SetBind(MW, uint32, MR, uint64, uint64, uint32)          {}
