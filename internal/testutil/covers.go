@@ -69,16 +69,12 @@ func CoversElsewhere(t testing.TB, out string, functions ...string) {
 // library cannot carry out, and claims that the test asked for it.
 func Refuses(t testing.TB, err error, function string) {
 	t.Helper()
-	RefusesWith(t, err, function, errors.ErrUnsupported)
-}
-
-// RefusesWith is Refuses for a refusal that is documented to be another errno.
-func RefusesWith(t testing.TB, err error, function string, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("%s was to be refused: want %v, got %v", function, want, err)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatalf("%s was to be refused as unsupported: %v", function, err)
 	}
-	claim(t, function, refusedLine, func(c dl.Call) bool { return c.Failed != 0 && errors.Is(c.Failed, want) })
+	claim(t, function, refusedLine, func(c dl.Call) bool {
+		return c.Failed != 0 && errors.Is(c.Failed, errors.ErrUnsupported)
+	})
 }
 
 func claim(t testing.TB, function, line string, good func(dl.Call) bool) {
