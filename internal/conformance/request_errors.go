@@ -147,7 +147,7 @@ func failedSaysLittle(r *Rig) {
 	a.QP.SendBatch().SendImm(8, 0x01020304, src.SGE(0, 64))
 	a.post(1)
 	c := b.received()
-	r.bad(c, 7, verbs.StatusLocalLength, verbs.StatusFlushed)
+	r.bad(c, 7, verbs.StatusLocalLength, verbs.StatusLocalQPOperation, verbs.StatusFlushed)
 	require.Equal(r, b.QP.Num(), c.QPN())
 	var failed *verbs.CompletionError
 	require.ErrorAs(r, c.Err(), &failed)
