@@ -8,6 +8,8 @@ import (
 
 // SendInv adds a message that also invalidates a key of the peer: that of a
 // memory window of type 2, or of a region that the kernel made for it.
+//
+// Implements: ibv_wr_send_inv.
 func (b *SendBatch) SendInv(id uint64, rkey uint32, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_SEND_WITH_INV, id, anywhere, local)
 	r.wr.Imm = rkey
@@ -17,6 +19,8 @@ func (b *SendBatch) SendInv(id uint64, rkey uint32, local ...SGE) Request {
 
 // LocalInv adds a request that invalidates a key of this side, that of a memory
 // window of type 2.
+//
+// Implements: ibv_wr_local_inv.
 func (b *SendBatch) LocalInv(id uint64, rkey uint32) Request {
 	r := b.add(cverbs.IBV_WR_LOCAL_INV, id, anywhere, nil)
 	r.wr.Imm = rkey

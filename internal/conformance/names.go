@@ -65,9 +65,18 @@ func names(r *Rig) {
 		require.NotEmpty(r, text)
 		require.NotContains(r, verbs.Status(v).Error(), "unknown", "%d: %s", v, text)
 	}
-	_, err = cverbs.WROpcodeText(0)
-	if err != nil {
-		require.ErrorIs(r, err, verbs.ErrNotSupported) // it came with rdma-core 49
+	if _, err = cverbs.WROpcodeText(0); err != nil {
+		r.refuses(err, "ibv_wr_opcode_str") // it came with rdma-core 49
+		return
+	}
+	r.covers("ibv_wr_opcode_str")
+	for v := range int32(20) {
+		if v == 12 || v == 13 {
+			continue // the library has no text there, not even unknown
+		}
+		text, err := cverbs.WROpcodeText(v)
+		require.NoError(r, err)
+		require.Equal(r, text, verbs.WROpcode(v).String())
 	}
 }
 

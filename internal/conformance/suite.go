@@ -25,6 +25,7 @@ func Cases() []Case {
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
 		dmaBufCases, regionCases, windowCases, deviceCases, nameCases,
+		extendedCQCases, extendedQPCases, xrcCases, queueExtraCases,
 	} {
 		all = append(all, topic...)
 	}

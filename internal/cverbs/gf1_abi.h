@@ -20,6 +20,25 @@ struct gf1_ah;
 struct gf1_mw;
 struct gf1_mw_bind;
 struct gf1_comp_channel;
+/* gf1_abi_queue.h has what these are. */
+struct gf1_cq_ex;
+struct gf1_cq_init_attr_ex;
+struct gf1_flow;
+struct gf1_flow_action;
+struct gf1_flow_action_esp_attr;
+struct gf1_flow_attr;
+struct gf1_ops_wr;
+struct gf1_qp_init_attr_ex;
+struct gf1_qp_open_attr;
+struct gf1_qp_rate_limit_attr;
+struct gf1_rwq_ind_table;
+struct gf1_rwq_ind_table_init_attr;
+struct gf1_srq_init_attr_ex;
+struct gf1_wq;
+struct gf1_wq_attr;
+struct gf1_wq_init_attr;
+struct gf1_xrcd;
+struct gf1_xrcd_init_attr;
 struct gf1_flow;
 
 enum { GF1_SYSFS_NAME_MAX = 64, GF1_SYSFS_PATH_MAX = 256 };
@@ -434,17 +453,38 @@ struct gf1_verbs_context {
 				    unsigned int access);
 	struct gf1_dm *(*alloc_dm)(struct gf1_context *context, struct gf1_alloc_dm_attr *attr);
 	int (*free_dm)(struct gf1_dm *dm);
-	void *unspelled_4[4];
+	int (*modify_flow_action_esp)(struct gf1_flow_action *action, struct gf1_flow_action_esp_attr *attr);
+	int (*destroy_flow_action)(struct gf1_flow_action *action);
+	struct gf1_flow_action *(*create_flow_action_esp)(struct gf1_context *context,
+							  struct gf1_flow_action_esp_attr *attr);
+	int (*modify_qp_rate_limit)(struct gf1_qp *qp, struct gf1_qp_rate_limit_attr *attr);
 	struct gf1_pd *(*alloc_parent_domain)(struct gf1_context *context, struct gf1_parent_domain_init_attr *attr);
 	int (*dealloc_td)(struct gf1_td *td);
 	struct gf1_td *(*alloc_td)(struct gf1_context *context, struct gf1_td_init_attr *attr);
 	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
-	void *unspelled_6[6];
+	int (*post_srq_ops)(struct gf1_srq *srq, struct gf1_ops_wr *op, struct gf1_ops_wr **bad);
+	int (*destroy_rwq_ind_table)(struct gf1_rwq_ind_table *table);
+	struct gf1_rwq_ind_table *(*create_rwq_ind_table)(struct gf1_context *context,
+							  struct gf1_rwq_ind_table_init_attr *attr);
+	int (*destroy_wq)(struct gf1_wq *wq);
+	int (*modify_wq)(struct gf1_wq *wq, struct gf1_wq_attr *attr);
+	struct gf1_wq *(*create_wq)(struct gf1_context *context, struct gf1_wq_init_attr *attr);
 	int (*query_rt_values)(struct gf1_context *context, struct gf1_values_ex *values);
-	void *unspelled_2[2];
+	struct gf1_cq_ex *(*create_cq_ex)(struct gf1_context *context, struct gf1_cq_init_attr_ex *attr);
+	void *unspelled;
 	int (*query_device_ex)(struct gf1_context *context, const void *input, struct gf1_device_attr_ex *attr,
 			       size_t size);
-	void *unspelled_11[11];
+	int (*destroy_flow)(struct gf1_flow *flow);
+	void *unused_2;
+	struct gf1_flow *(*create_flow)(struct gf1_qp *qp, struct gf1_flow_attr *attr);
+	void *unused_1;
+	struct gf1_qp *(*open_qp)(struct gf1_context *context, struct gf1_qp_open_attr *attr);
+	struct gf1_qp *(*create_qp_ex)(struct gf1_context *context, struct gf1_qp_init_attr_ex *attr);
+	int (*get_srq_num)(struct gf1_srq *srq, uint32_t *number);
+	struct gf1_srq *(*create_srq_ex)(struct gf1_context *context, struct gf1_srq_init_attr_ex *attr);
+	struct gf1_xrcd *(*open_xrcd)(struct gf1_context *context, struct gf1_xrcd_init_attr *attr);
+	int (*close_xrcd)(struct gf1_xrcd *xrcd);
+	uint64_t unused_3;
 	size_t sz;
 	struct gf1_context context;
 };

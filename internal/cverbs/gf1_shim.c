@@ -3,6 +3,7 @@
 #include "gf1_shim.h"
 
 #include "gf1_call.h"
+#include "gf1_queue.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args, since) "ibv_" #name,
 	GF1_MEMORY_VERBS(GF1_NAME)
 	GF1_DEVICE_VERBS(GF1_NAME)
+	GF1_QUEUE_VERBS(GF1_NAME)
 #undef GF1_NAME
 	NULL,
 };
@@ -29,6 +31,7 @@ const char *const gf1_since[] = {
 	GF1_LATER_VERBS(GF1_SINCE)
 	GF1_MEMORY_VERBS(GF1_SINCE)
 	GF1_DEVICE_VERBS(GF1_SINCE)
+	GF1_QUEUE_VERBS(GF1_SINCE)
 #undef GF1_SINCE
 };
 
@@ -67,6 +70,7 @@ void gf1_complete_table(struct gf1_verbs *table)
 {
 	table->query_port = library_query_port;
 	table->modify_cq = library_modify_cq;
+	gf1_complete_queue_ops(&table->queue);
 }
 
 static int list_devices(const struct gf1_finder *finder, struct gf1_device ***list, int *count)

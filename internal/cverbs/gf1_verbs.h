@@ -60,6 +60,7 @@
 /* X(result, name, arguments, since): further exports, a list a topic. */
 #include "gf1_table_device.h"
 #include "gf1_table_memory.h"
+#include "gf1_table_queue.h"
 
 struct gf1_verbs {
 #define GF1_FIELD(result, name, args, ...) result(*name) args;
@@ -67,10 +68,12 @@ struct gf1_verbs {
 	GF1_LATER_VERBS(GF1_FIELD)
 	GF1_MEMORY_VERBS(GF1_FIELD)
 	GF1_DEVICE_VERBS(GF1_FIELD)
+	GF1_QUEUE_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* Inline functions in the library's header, not exports. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
 	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
+	struct gf1_queue_ops queue;
 };
 
 /* The library's functions for finding devices, which take no context. */

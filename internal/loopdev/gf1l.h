@@ -149,10 +149,31 @@ struct gf1l_rwqe {
 	struct gf1_sge sge[];
 };
 
+/* Of one file, or of whoever made it: what its handles share. */
+struct gf1l_domain {
+	uint64_t dev, file[2];
+	uint32_t handles; /* the list's lock */
+	struct gf1l_domain *next;
+	pthread_mutex_t lock;
+	struct gf1l_srq *srqs; /* those of the domain, by number */
+	uint32_t last_number;
+};
+
+struct gf1l_xrcd {
+	struct gf1_xrcd xrcd;
+	struct gf1l_domain *domain;
+	uint32_t refs; /* atomic */
+};
+
 struct gf1l_srq {
 	struct gf1_srq srq;
 	struct gf1l_ctx *ctx;
 	uint32_t refs; /* atomic */
+	/* Of XRC: the rest is NULL otherwise. */
+	struct gf1l_xrcd *xrcd;
+	struct gf1l_cq *cq;
+	uint32_t number;
+	struct gf1l_srq *next;
 	pthread_mutex_t lock;
 	struct gf1l_ring ring;
 	uint32_t armed_limit;
@@ -161,13 +182,17 @@ struct gf1l_srq {
 
 struct gf1l_cqe {
 	struct gf1_wc wc;
+	uint64_t ts, wallclock_ns; /* if the CQ was made for them */
 	struct gf1l_qp *qp;
 	struct gf1l_ring *ring; /* NULL for a send completion */
 	uint64_t upto;          /* send requests below this one are done */
 };
 
 struct gf1l_cq {
-	struct gf1_cq cq;
+	union {
+		struct gf1_cq cq;
+		struct gf1_cq_ex ex;
+	};
 	struct gf1l_ctx *ctx;
 	struct gf1l_channel *channel;
 	uint32_t refs; /* atomic */
@@ -176,7 +201,11 @@ struct gf1l_cq {
 	uint32_t mask, limit;
 	uint64_t head, tail;
 	int armed; /* 0, SOLICITED_ONLY or ANY */
-	int overrun;
+	int overrun, ignores_overrun;
+	uint32_t fields; /* of an extended one */
+	/* Of the poller. */
+	struct gf1l_cqe current;
+	int polling, disorder;
 	/* The channel's lock. */
 	uint32_t events; /* written to the channel */
 	uint32_t held;
@@ -217,7 +246,7 @@ struct gf1l_swqe {
 	uint64_t length;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_qpn, remote_qkey, remote_srqn;
 	uint32_t bad_ah;
 	uint64_t compare_add, swap;
 	struct gf1l_bind bind;
@@ -225,11 +254,24 @@ struct gf1l_swqe {
 	struct gf1_sge sge[]; /* or the inline bytes */
 };
 
+/* A request that builders make; see build.c. */
+struct gf1l_build;
+
 struct gf1l_qp {
-	struct gf1_qp qp;
+	union {
+		struct gf1_qp qp;
+		struct gf1_qp_ex ex;
+	};
+	struct gf1l_build *build; /* NULL without builders; sq_lock */
 	struct gf1l_ctx *ctx;
-	struct gf1l_cq *send_cq, *recv_cq;
+	struct gf1l_cq *send_cq, *recv_cq; /* NULL where there is none */
+	/* Of a receiving XRC queue pair: the SRQ that a message names, while it is
+	 * delivered, as is recv_cq and qp.pd; rq_lock. */
 	struct gf1l_srq *srq;
+	struct gf1l_xrcd *xrcd;
+	struct gf1l_qp *opened; /* of a handle that open_qp made: the queue pair */
+	uint32_t handles;       /* that open_qp made; the xrcd list's lock */
+	int closed;             /* by its maker, while there are such handles */
 	uint64_t dev; /* its device's id */
 	uint32_t refs; /* atomic */
 	struct gf1l_qp *hash_next;
@@ -290,6 +332,12 @@ static inline int gf1l_is_answered(int opcode)
 static inline int gf1l_is_removed(struct gf1l_ctx *ctx)
 {
 	return __atomic_load_n(&ctx->dev->removed, __ATOMIC_ACQUIRE);
+}
+
+/* Whether each message is acknowledged. */
+static inline int gf1l_reliable(const struct gf1l_qp *qp)
+{
+	return qp->qp.qp_type == QPT_RC || qp->qp.qp_type == QPT_XRC_SEND || qp->qp.qp_type == QPT_XRC_RECV;
 }
 
 /* Takes one from an injected count if there is any left. */
@@ -388,6 +436,34 @@ int gf1l_req_notify_cq(struct gf1_cq *cq, int solicited_only);
 /* 0, or ENOMEM when the CQ is full: then the queue pair has to fail. */
 int gf1l_push(struct gf1l_cq *cq, const struct gf1l_cqe *cqe, int solicited);
 void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp);
+void gf1l_purge_ring(struct gf1l_cq *cq, struct gf1l_ring *ring);
+/* Takes the oldest completion, or answers 0. */
+int gf1l_take_cqe(struct gf1l_cq *cq, struct gf1l_cqe *cqe);
+struct gf1l_cq *gf1l_new_cq(struct gf1_context *context, int cqe, void *cq_context, struct gf1_comp_channel *channel,
+			    int vector);
+
+/* cq_ex.c, build.c */
+struct gf1_cq_ex *gf1l_create_cq_ex(struct gf1_context *context, struct gf1_cq_init_attr_ex *attr);
+void gf1l_stamp(struct gf1l_cqe *cqe);
+/* The operations' bits, and memory for a request; 0 or an errno. */
+int gf1l_make_builders(struct gf1l_qp *qp, uint64_t ops);
+struct gf1_qp_ex *gf1l_qp_to_qp_ex(struct gf1_qp *qp);
+
+/* xrc.c */
+struct gf1_xrcd *gf1l_open_xrcd(struct gf1_context *context, struct gf1_xrcd_init_attr *attr);
+int gf1l_close_xrcd(struct gf1_xrcd *xrcd);
+struct gf1_srq *gf1l_create_srq_ex(struct gf1_context *context, struct gf1_srq_init_attr_ex *attr);
+int gf1l_get_srq_num(struct gf1_srq *srq, uint32_t *number);
+void gf1l_leave_domain(struct gf1l_srq *srq);
+struct gf1_qp *gf1l_open_qp(struct gf1_context *context, struct gf1_qp_open_attr *attr);
+/* The queue pair behind a handle. */
+struct gf1l_qp *gf1l_behind(struct gf1_qp *qp);
+/* Whether destroying the handle leaves the queue pair to others. */
+int gf1l_close_handle(struct gf1l_qp *handle);
+/* Lends the SRQ that a message names to its receiver, or answers 0. Under the
+ * receiver's rq_lock. */
+int gf1l_lend_srq(struct gf1l_qp *to, uint32_t number);
+void gf1l_return_srq(struct gf1l_qp *to);
 
 /* mr.c */
 struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int access);
@@ -473,6 +549,7 @@ int gf1l_transition_allowed(int type, int from, int to, int mask);
 
 /* qp.c */
 struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr);
+struct gf1_qp *gf1l_create_qp_ex(struct gf1_context *context, struct gf1_qp_init_attr_ex *attr);
 int gf1l_query_qp(struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask, struct gf1_qp_init_attr *init);
 int gf1l_destroy_qp(struct gf1_qp *qp);
 int gf1l_modify_qp(struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask);
@@ -483,6 +560,9 @@ void gf1l_stop_waiting(struct gf1l_qp *qp); /* under sq_lock */
 int gf1l_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, struct gf1_send_wr **bad);
 int gf1l_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, struct gf1_recv_wr **bad);
 struct gf1l_swqe *gf1l_swqe_at(struct gf1l_qp *qp, uint64_t n);
+/* Both under sq_lock: 0 or an errno. */
+int gf1l_send_refused(struct gf1l_qp *qp);
+int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr);
 
 /* engine.c */
 struct gf1l_victims {

@@ -121,6 +121,15 @@ static int dealloc_pd(struct gf1_pd *p)
 	return 0;
 }
 
+/* Bytes are not promised to come in order. */
+static int data_in_order(struct gf1_qp *qp, int opcode, uint32_t flags)
+{
+	(void)qp;
+	(void)opcode;
+	(void)flags;
+	return 0;
+}
+
 const struct gf1_verbs gf1l_verbs = {
 	.close_device = gf1l_close_device,
 	.query_device = gf1l_query_device,
@@ -163,4 +172,15 @@ const struct gf1_verbs gf1l_verbs = {
 	.detach_mcast = gf1l_detach_mcast,
 	.get_async_event = gf1l_get_async_event,
 	.ack_async_event = gf1l_ack_async_event,
+	.qp_to_qp_ex = gf1l_qp_to_qp_ex,
+	.query_qp_data_in_order = data_in_order,
+	.queue = {
+		.create_cq_ex = gf1l_create_cq_ex,
+		.create_qp_ex = gf1l_create_qp_ex,
+		.open_qp = gf1l_open_qp,
+		.open_xrcd = gf1l_open_xrcd,
+		.close_xrcd = gf1l_close_xrcd,
+		.create_srq_ex = gf1l_create_srq_ex,
+		.get_srq_num = gf1l_get_srq_num,
+	},
 };

@@ -22,6 +22,10 @@ static int wc_opcode(int opcode)
 		return WC_BIND_MW;
 	case WR_LOCAL_INV:
 		return WC_LOCAL_INV;
+	case WR_FLUSH:
+		return WC_FLUSH;
+	case WR_ATOMIC_WRITE:
+		return WC_ATOMIC_WRITE;
 	}
 	return WC_SEND;
 }
@@ -70,7 +74,7 @@ static void fail(struct gf1l_qp *qp, int status)
 {
 	if (retire(qp, status) != 0)
 		gf1l_raise(qp->ctx, EVENT_QP_FATAL, &qp->qp, &qp->events);
-	else if (qp->qp.qp_type != QPT_RC) {
+	else if (!gf1l_reliable(qp)) {
 		qp->sq_state = QPS_SQE;
 		return;
 	}
@@ -114,6 +118,8 @@ static int local_status(struct gf1l_qp *qp, struct gf1l_swqe *wqe)
 			return WC_LOC_LEN_ERR;
 		/* fall through */
 	case WR_RDMA_READ:
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
 		if (qp->attr.max_rd_atomic == 0)
 			return WC_LOC_QP_OP_ERR;
 		access = ACCESS_LOCAL_WRITE;
@@ -224,7 +230,7 @@ static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 		else
 			answer = gf1l_deliver(qp, wqe, &rnr_ns, victims);
 	}
-	if (qp->qp.qp_type == QPT_RC)
+	if (gf1l_reliable(qp))
 		hear(qp, answer, rnr_ns);
 	else
 		complete(qp); /* nobody tells the sender what became of it */

@@ -26,7 +26,9 @@ static int opcode_fits(int type, int opcode)
 	case WR_RDMA_READ:
 	case WR_ATOMIC_CMP_AND_SWP:
 	case WR_ATOMIC_FETCH_AND_ADD:
-		return type == QPT_RC;
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
+		return type == QPT_RC || type == QPT_XRC_SEND;
 	}
 	return 0;
 }
@@ -49,6 +51,8 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 	switch (wr->opcode) {
 	case WR_ATOMIC_CMP_AND_SWP:
 	case WR_ATOMIC_FETCH_AND_ADD:
+	case WR_ATOMIC_WRITE:
+	case WR_FLUSH:
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->compare_add = wr->wr.atomic.compare_add;
@@ -76,7 +80,7 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 	wqe->rkey = wr->wr.rdma.rkey;
 }
 
-static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
+int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 {
 	const struct gf1_qp_cap *cap = &qp->init.cap;
 	struct gf1l_swqe *wqe;
@@ -100,6 +104,7 @@ static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 	wqe->imm = wr->imm_data;
 	wqe->num_sge = (uint32_t)wr->num_sge;
 	wqe->length = length;
+	wqe->remote_srqn = wr->remote_srqn;
 	store_target(qp, wqe, wr);
 	if ((wr->send_flags & SEND_INLINE) != 0)
 		store_inline(wqe, wr);
@@ -110,7 +115,7 @@ static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 }
 
 /* By the state's posting rules. */
-static int send_refused(struct gf1l_qp *qp)
+int gf1l_send_refused(struct gf1l_qp *qp)
 {
 	if (gf1l_is_removed(qp->ctx))
 		return EIO;
@@ -130,9 +135,9 @@ int gf1l_post_send(struct gf1_qp *q, struct gf1_send_wr *wr, struct gf1_send_wr 
 	int rc;
 
 	pthread_mutex_lock(&qp->sq_lock);
-	rc = send_refused(qp);
+	rc = gf1l_send_refused(qp);
 	while (rc == 0 && wr != NULL) {
-		rc = store(qp, wr);
+		rc = wr->opcode < WR_FLUSH ? gf1l_store_send(qp, wr) : EINVAL;
 		if (rc == 0)
 			wr = wr->next;
 	}
@@ -152,7 +157,7 @@ int gf1l_post_recv(struct gf1_qp *q, struct gf1_recv_wr *wr, struct gf1_recv_wr 
 	pthread_mutex_lock(&qp->rq_lock);
 	if (gf1l_is_removed(qp->ctx))
 		rc = EIO;
-	else if (qp->rq_state == QPS_RESET || qp->srq != NULL)
+	else if (qp->rq_state == QPS_RESET || qp->init.recv_cq == NULL || qp->srq != NULL)
 		rc = EINVAL;
 	else if (gf1l_spend(&qp->fail_posts))
 		rc = ENOMEM;

@@ -21,6 +21,7 @@ const (
 // after the other: ours call those.
 var composed = map[string][]string{
 	"ibv_create_ah_from_wc": {"ibv_init_ah_from_wc", "ibv_create_ah"},
+	"ibv_cq_ex_to_cq":       {"ibv_create_cq_ex", "ibv_destroy_cq"},
 }
 
 // computed lists functions that are nothing but arithmetic in the library's header:
