@@ -176,11 +176,11 @@ func nullMR(r *Rig) {
 func onDemand(r *Rig) {
 	if r.softRoCE() {
 		testutil.RequireKernelFeature(r, testutil.FeatureODP)
-		attr, err := r.Dev.AttributesEx()
-		require.NoError(r, err)
-		require.True(r, attr.ODP.Supported)
-		require.NotZero(r, attr.ODP.RC&verbs.ODPWrite)
 	}
+	attr, err := r.Dev.AttributesEx()
+	require.NoError(r, err)
+	require.True(r, attr.ODP.Supported)
+	require.NotZero(r, attr.ODP.RC&verbs.ODPWrite)
 	a, _ := r.pair(pairOptions{})
 	const size = 1 << 20
 	dst := r.memoryWith(size, allRights|verbs.AccessOnDemand)
