@@ -12,7 +12,8 @@ import (
 // is fresh, or was invalidated. The window gets its new key at once (MW.RKey),
 // which is good when the request has completed. Until the key is invalidated
 // (LocalInv, SendInv of the peer; then MW.Invalidated) or the window is closed,
-// the region and the queue pair do not close.
+// the region and the queue pair do not close. A window whose binding failed is of
+// no more use: close it.
 //
 // Implements: ibv_wr_bind_mw.
 func (b *SendBatch) BindMW(id uint64, mw *MW, to Binding) Request {
@@ -39,29 +40,46 @@ func (b *SendBatch) bind(wr *cverbs.SendWR, mw *MW, to Binding) error {
 		return err
 	}
 	defer done()
-	rkey := IncRKey(mw.RKey())
+	former := mw.RKey()
+	rkey := IncRKey(former)
+	wr.Imm = 0 // providers refuse a binding with one
 	wr.SetBind(mw.mw, rkey, to.MR.mr, to.MR.addr+to.Off, to.Len, uint32(to.Access))
 	mw.rkey.Store(rkey)
-	b.bound = append(b.bound, binding{mw.mw, rkey})
 	mw.note(to, &to.MR.obj, &b.qp.obj)
+	b.binds = append(b.binds, pendingBind{place: b.n - 1, mw: mw, former: former, rkey: rkey})
 	return nil
 }
 
-// binding is a request of the batch that binds a window.
-type binding struct {
-	mw   cverbs.MW
-	rkey uint32
+// pendingBind is a binding in a batch.
+type pendingBind struct {
+	place        int
+	mw           *MW
+	former, rkey uint32
 }
 
-// settleBindings tells the provider of the keys that windows have once their
-// bindings are posted, and forgets them.
-func (b *SendBatch) settleBindings(posted bool) {
-	for _, w := range b.bound {
-		if posted {
-			w.mw.SetRKey(w.rkey)
-		}
+// account notes that the device took n requests, the bindings among them. Those of
+// a batch that was not posted are undone.
+func (b *SendBatch) account(n int32) {
+	b.queue.account(n)
+	if len(b.binds) > 0 {
+		b.settleBinds(int(n))
 	}
-	b.bound = b.bound[:0]
+}
+
+func (b *SendBatch) settleBinds(posted int) {
+	for _, p := range b.binds {
+		if p.mw.obj.Use() != nil {
+			continue
+		}
+		if p.place < posted && b.wrs[p.place].IsBind(p.mw.mw, p.rkey) {
+			p.mw.mw.SetRKey(p.rkey)
+		} else if p.mw.rkey.CompareAndSwap(p.rkey, p.former) {
+			p.mw.note(Binding{})
+		}
+		p.mw.obj.Done()
+	}
+	clear(b.binds)
+	b.binds = b.binds[:0]
 }
 
 // use keeps everything that takes part in a binding open until done.

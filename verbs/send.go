@@ -27,7 +27,7 @@ type SendBatch struct {
 	spare cverbs.SendWR   // takes what does not fit
 
 	targets []*AddressHandle // of datagrams, one a place; nil but on UD
-	bound   []binding        // windows that requests of the batch bind
+	binds   []pendingBind    // of the requests in the batch
 	ex      *builders        // nil where requests are posted in the classic form
 }
 
@@ -246,7 +246,6 @@ func (b *SendBatch) Post() (int, error) {
 		err = b.hold(n)
 	}
 	if err != nil || n == 0 {
-		b.bound = b.bound[:0]
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
@@ -265,9 +264,6 @@ func (b *SendBatch) cross(n int) (r cverbs.Posted) {
 	b.account(r.Posted)
 	if b.targets != nil {
 		b.release(n)
-	}
-	if len(b.bound) > 0 {
-		b.settleBindings(r.RC == 0)
 	}
 	return r
 }
@@ -312,10 +308,9 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		err = b.hold(n)
 	}
 	if err != nil {
-		b.bound = b.bound[:0]
 		return 0, 0, b.posted(err, full)
 	}
-	if b.ex != nil || b.cq.ex != nil || len(b.bound) > 0 {
+	if b.ex != nil || b.cq.ex != nil {
 		return b.postThenPoll(n, full, dst)
 	}
 	var wr *cverbs.SendWR

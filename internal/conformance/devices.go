@@ -193,6 +193,9 @@ func counters(r *Rig) {
 		r.refuses(err, "ibv_create_counters")
 		_, err = new(verbs.Counters).Read(1, false)
 		require.ErrorIs(r, err, verbs.ErrClosed)
+		require.ErrorIs(r, new(verbs.Counters).Attach(verbs.CountBytes, 0, nil), verbs.ErrClosed)
+		require.Error(r, new(verbs.Counters).Attach(7, 0, nil))
+		require.Error(r, new(verbs.Counters).Attach(verbs.CountPackets, -1, nil))
 		return
 	}
 	_, err = c.Read(0, false)
@@ -221,13 +224,13 @@ func imports(r *Rig) {
 		return
 	}
 	require.Positive(r, r.Dev.FD())
-	_, err = verbs.ImportDevice(r.Dev.FD())
-	r.refuses(err, "ibv_import_device")
 	null, err := os.Open(os.DevNull)
 	require.NoError(r, err)
 	defer null.Close()
 	_, err = verbs.ImportDevice(int(null.Fd()))
-	require.Error(r, err)
+	require.ErrorIs(r, err, syscall.ENODEV)
+	_, err = verbs.ImportDevice(r.Dev.FD())
+	r.refuses(err, "ibv_import_device")
 }
 
 // newer: what rdma-core 59 and later bring says so where it is older.

@@ -386,7 +386,10 @@ func buildersClose(r *Rig) {
 // buildersWindow binds a window, lets a peer use it, and invalidates it from
 // either side.
 func buildersWindow(r *Rig) {
-	r.covers("ibv_wr_bind_mw", "ibv_wr_local_inv", "ibv_wr_send_inv", "ibv_wc_read_invalidated_rkey")
+	r.covers("ibv_wr_bind_mw", "ibv_wr_local_inv", "ibv_wr_send_inv")
+	if r.inProcess() {
+		r.covers("ibv_wc_read_invalidated_rkey") // soft-RoCE's flag hides the key
+	}
 	ops := movers | verbs.OpBindMW | verbs.OpLocalInv | verbs.OpSendInv
 	cq := r.exCQ(verbs.CQExOptions{})
 	a := r.builtEnd(verbs.QPExOptions{SendOps: ops})
@@ -416,10 +419,8 @@ func buildersWindow(r *Rig) {
 			r.good(a.sent(), 4, verbs.WCSend)
 			c := r.nextEx(cq)
 			r.good(&c.Completion, 3, verbs.WCRecv)
-			got, ok := c.InvalidatedRKey()
-			require.True(r, ok)
-			require.Equal(r, key, got)
-			_, ok = c.Imm()
+			r.invalidated(&c.Completion, key)
+			_, ok := c.Imm()
 			require.False(r, ok)
 		}
 		require.True(r, mw.Invalidated(key))

@@ -2,8 +2,12 @@ package conformance
 
 import (
 	"errors"
+	"os"
+	"os/exec"
+	"strings"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/verbs"
 	"github.com/stretchr/testify/require"
 )
@@ -15,6 +19,7 @@ var nameCases = []Case{
 	{"RatesAreTheLibrarys", rates},
 	{"RequestNamesAreTheLibrarys", requestNames},
 	{"ForkStatus", forkStatus},
+	{"InitFork", initFork},
 	{"FlowLabelPorts", flowLabelPorts},
 }
 
@@ -61,9 +66,18 @@ func names(r *Rig) {
 		require.NotEmpty(r, text)
 		require.NotContains(r, verbs.Status(v).Error(), "unknown", "%d: %s", v, text)
 	}
-	_, err = cverbs.WROpcodeText(0)
-	if err != nil {
-		require.ErrorIs(r, err, verbs.ErrNotSupported) // it came with rdma-core 49
+	if _, err = cverbs.WROpcodeText(0); err != nil {
+		r.refuses(err, "ibv_wr_opcode_str") // it came with rdma-core 49
+		return
+	}
+	r.covers("ibv_wr_opcode_str")
+	for v := range int32(20) {
+		if v == 12 || v == 13 {
+			continue // the library has no text there, not even unknown
+		}
+		text, err := cverbs.WROpcodeText(v)
+		require.NoError(r, err)
+		require.Equal(r, text, verbs.WROpcode(v).String())
 	}
 }
 
@@ -99,7 +113,6 @@ func rates(r *Rig) {
 	require.Equal(r, verbs.RateMax, verbs.StaticRateOfMultiple(0))
 }
 
-// forkStatus only asks where preparing for fork would change the process for good.
 func forkStatus(r *Rig) {
 	if !r.library() {
 		return
@@ -109,13 +122,39 @@ func forkStatus(r *Rig) {
 	require.NoError(r, err)
 	require.Contains(r, []verbs.ForkStatus{verbs.ForkDisabled, verbs.ForkEnabled, verbs.ForkUnneeded}, status)
 	require.NotContains(r, status.String(), "fork status")
-	if status == verbs.ForkUnneeded {
-		r.covers("ibv_fork_init")
-		require.NoError(r, verbs.InitFork())
-		status, err = verbs.Fork()
-		require.NoError(r, err)
-		require.Equal(r, verbs.ForkUnneeded, status)
+}
+
+// forkEnv marks the process that initFork started.
+const forkEnv = "GOFABRIC_TEST_FORK"
+
+// initFork prepares a process of its own for fork, before it registers memory, and
+// moves data there.
+func initFork(r *Rig) {
+	if !r.library() {
+		return
 	}
+	if os.Getenv(forkEnv) == "" {
+		suite, _, _ := strings.Cut(r.Name(), "/")
+		cmd := exec.Command("/proc/self/exe", "-test.run=^"+suite+"$/^InitFork$", "-test.v")
+		cmd.Env = append(os.Environ(), forkEnv+"=1")
+		out, err := cmd.CombinedOutput()
+		require.NoError(r, err, "%s", out)
+		require.Contains(r, string(out), "--- PASS: "+r.Name())
+		testutil.CoversElsewhere(r, string(out), "ibv_fork_init")
+		return
+	}
+	testutil.Covers(r, "ibv_fork_init")
+	require.NoError(r, verbs.InitFork())
+	status, err := verbs.Fork()
+	require.NoError(r, err)
+	require.NotEqual(r, verbs.ForkDisabled, status)
+	a, _ := r.pair(pairOptions{})
+	src, dst := r.memory(4096), r.memory(4096)
+	want := r.random(src)
+	r.write(a, dst.Remote(), src)
+	require.NoError(r, exec.Command("/proc/self/exe", "-test.run=^$").Run())
+	r.write(a, dst.Remote(), src)
+	require.Equal(r, want, dst.Bytes())
 }
 
 func flowLabelPorts(r *Rig) {

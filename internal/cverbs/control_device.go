@@ -162,12 +162,12 @@ func (c Context) CreateCounters() (Counters, error) {
 	return Counters{unsafe.Pointer(n), c.v}, errno(rc)
 }
 
-// Attach has the counter at index count what a flow carries. flow is a struct
-// ibv_flow.
+// Attach has the counter at index count what a flow carries; without a flow, what
+// the flows made with the counters do.
 //
 // Implements: ibv_attach_counters_point_flow.
-func (n Counters) Attach(what int32, index uint32, flow unsafe.Pointer) error {
-	return errno(C.gf1_attach_counters(n.c(), C.int(what), C.uint32_t(index), (*C.struct_gf1_flow)(flow)))
+func (n Counters) Attach(what int32, index uint32, flow Flow) error {
+	return errno(C.gf1_attach_counters(n.c(), C.int(what), C.uint32_t(index), (*C.struct_gf1_flow)(flow.p)))
 }
 
 // Read stores the counters' values.

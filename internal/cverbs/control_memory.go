@@ -125,8 +125,8 @@ func (pd PD) AllocMW(kind int32) (MW, error) {
 // RKey returns the window's remote key.
 func (mw MW) RKey() uint32 { return uint32(mw.c().rkey) }
 
-// SetRKey tells the provider, which names a window by it, the key that a binding
-// which was posted gives it.
+// SetRKey notes the key that a binding of a window of type 2 gave it: providers
+// find the window by it at the next one.
 func (mw MW) SetRKey(rkey uint32) { mw.c().rkey = C.uint32_t(rkey) }
 
 // Dealloc frees the window.
@@ -155,6 +155,12 @@ type bindWR struct {
 	length uint64
 	access uint32
 	_      uint32
+}
+
+// IsBind reports whether the request binds a window to this key.
+func (wr *SendWR) IsBind(mw MW, rkey uint32) bool {
+	b := (*bindWR)(unsafe.Pointer(&wr.Bind))
+	return wr.Opcode == IBV_WR_BIND_MW && b.mw == mw.p && b.rkey == rkey
 }
 
 // SetBind makes what a window of type 2 is bound to, and its new key.

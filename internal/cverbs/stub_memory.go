@@ -46,6 +46,8 @@ func (Context) ImportPD(uint32) (PD, error)                             { return
 func (PD) Unimport() error                                              { return errBuild }
 func (PD) AllocMW(int32) (MW, error)                                    { return MW{}, errBuild }
 func (MW) RKey() uint32                                                 { return 0 }
+func (MW) SetRKey(uint32)                                               {}
+func (*SendWR) IsBind(MW, uint32) bool                                  { return false }
 func (MW) Dealloc() error                                               { return errBuild }
 func (QP) BindMW(MW, uint64, uint32, MR, uint64, uint64, uint32) error  { return errBuild }
 func (*SendWR) SetBind(MW, uint32, MR, uint64, uint64, uint32)          {}
@@ -64,4 +66,3 @@ func (DMAH) Dealloc() error                                             { return
 func (PD) AllocBuf(int) (unsafe.Pointer, Buf, error)                    { return nil, Buf{}, errBuild }
 func (Buf) Free() error                                                 { return errBuild }
 func (PD) RegBufMR(Buf, unsafe.Pointer, int, uint32) (MR, error)        { return MR{}, errBuild }
-func (MW) SetRKey(uint32)                                               {}

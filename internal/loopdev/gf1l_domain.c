@@ -73,6 +73,11 @@ static int query_device_ex(struct gf1_context *context, const void *input, struc
 
 	if (rc != 0)
 		return rc;
+	/* The processor that copies takes the page faults. */
+	all.odp_caps.general_caps = ODP_SUPPORT;
+	all.odp_caps.rc = ODP_SEND | ODP_RECV | ODP_WRITE | ODP_READ | ODP_ATOMIC | ODP_SRQ_RECV;
+	all.odp_caps.uc = ODP_SEND | ODP_RECV | ODP_WRITE | ODP_SRQ_RECV;
+	all.odp_caps.ud = ODP_SEND | ODP_RECV | ODP_SRQ_RECV;
 	all.device_cap_flags_ex = all.orig_attr.device_cap_flags;
 	all.completion_timestamp_mask = UINT64_MAX;
 	all.hca_core_clock = 1000000; /* kHz: the clock counts nanoseconds */

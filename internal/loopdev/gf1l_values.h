@@ -142,6 +142,15 @@ enum {
 enum { REREG_TRANSLATION = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2 };
 enum { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
 enum { VALUES_RAW_CLOCK = 1 << 0 };
+enum {
+	ODP_SUPPORT = 1 << 0,
+	ODP_SEND = 1 << 0,
+	ODP_RECV = 1 << 1,
+	ODP_WRITE = 1 << 2,
+	ODP_READ = 1 << 3,
+	ODP_ATOMIC = 1 << 4,
+	ODP_SRQ_RECV = 1 << 5,
+};
 
 enum { SRQ_MAX_WR = 1 << 0, SRQ_LIMIT = 1 << 1 };
 

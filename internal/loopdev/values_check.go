@@ -120,4 +120,11 @@ var (
 	_ [cverbs.IBV_VALUES_MASK_RAW_CLOCK]byte       = [C.VALUES_RAW_CLOCK]byte{}
 	_ [cverbs.IBV_DEVICE_MEM_WINDOW]byte           = [C.DEVICE_MEM_WINDOW]byte{}
 	_ [cverbs.IBV_DEVICE_MEM_WINDOW_TYPE_2B]byte   = [C.DEVICE_MEM_WINDOW_TYPE_2B]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT]byte                 = [C.ODP_SUPPORT]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_SEND]byte            = [C.ODP_SEND]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_RECV]byte            = [C.ODP_RECV]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_WRITE]byte           = [C.ODP_WRITE]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_READ]byte            = [C.ODP_READ]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_ATOMIC]byte          = [C.ODP_ATOMIC]byte{}
+	_ [cverbs.IBV_ODP_SUPPORT_SRQ_RECV]byte        = [C.ODP_SRQ_RECV]byte{}
 )
