@@ -2,7 +2,8 @@
 
 #include "gf1_shim.h"
 
-#include <errno.h>
+#include "gf1_call.h"
+
 #include <string.h>
 
 /* Access bits from here on are optional: an older kernel may ignore them, and
@@ -17,6 +18,9 @@ const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args, since) "_ibv" #name,
 	GF1_LATER_VERBS(GF1_NAME)
 #undef GF1_NAME
+#define GF1_NAME(result, name, args, since) "ibv_" #name,
+	GF1_MEMORY_VERBS(GF1_NAME)
+#undef GF1_NAME
 	NULL,
 };
 
@@ -26,52 +30,9 @@ const char *const gf1_since[] = {
 #undef GF1_ALWAYS
 #define GF1_SINCE(result, name, args, since) since,
 	GF1_LATER_VERBS(GF1_SINCE)
+	GF1_MEMORY_VERBS(GF1_SINCE)
 #undef GF1_SINCE
 };
-
-/* A verb that failed without setting errno still failed. */
-static int errno_or_io(void)
-{
-	return errno != 0 ? errno : EIO;
-}
-
-/* Verbs that make something return NULL and set errno. */
-static int made(void *object, void *out)
-{
-	if (object == NULL)
-		return errno_or_io();
-	memcpy(out, &object, sizeof(object));
-	return 0;
-}
-
-/* Other verbs return 0, a positive errno, or -1 with errno set. */
-static int done(int rc)
-{
-	if (rc == 0)
-		return 0;
-	return rc > 0 ? rc : errno_or_io();
-}
-
-#define NEED(v, name) \
-	do { \
-		if ((v)->name == NULL) \
-			return EOPNOTSUPP; \
-		errno = 0; \
-	} while (0)
-
-/* The extended context of a library's context if it reaches down to an
- * operation that lies so many bytes in front of its end, or NULL. */
-static struct gf1_verbs_context *extended(struct gf1_context *context, size_t reach)
-{
-	struct gf1_verbs_context *ext;
-
-	if (context->abi_compat != GF1_ABI_IS_EXTENDED)
-		return NULL;
-	ext = (struct gf1_verbs_context *)((char *)context - offsetof(struct gf1_verbs_context, context));
-	return ext->sz >= reach ? ext : NULL;
-}
-
-#define REACH(op) (sizeof(struct gf1_verbs_context) - offsetof(struct gf1_verbs_context, op))
 
 static int library_query_port(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len)
 {
