@@ -38,6 +38,7 @@ struct gf1l_slot {
 	int access;
 	struct gf1_pd *pd;
 	uint8_t *base;
+	int place;
 	uint64_t iova, length;
 	uint32_t next_free;
 };
@@ -139,7 +140,8 @@ static int access_refusal(size_t length, uint64_t iova, unsigned int access)
 	return length == 0 || iova + length < iova ? EINVAL : 0;
 }
 
-static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access)
+/* Also stores where the memory is. */
+static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access, int *place)
 {
 	int rc = access_refusal(length, iova, access);
 
@@ -147,11 +149,15 @@ static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access
 		return rc;
 	if ((uintptr_t)addr + length < (uintptr_t)addr)
 		return EINVAL;
+	rc = gf1l_gpu_find((uintptr_t)addr, length, place);
+	if (rc != 0)
+		return rc < 0 ? -rc : 0;
 	return is_mapped(addr, length) ? 0 : EFAULT;
 }
 
 /* A region over memory that was looked at. */
-static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+static struct region *new_region(struct gf1_pd *pd, void *addr, int place, size_t length, uint64_t iova,
+				 unsigned int access)
 {
 	struct gf1l_ctx *ctx = gf1l_ctx_of(pd->context);
 	struct gf1l_keys *keys = &ctx->dev->keys;
@@ -173,6 +179,7 @@ static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, u
 	slot->access = (int)access;
 	slot->pd = pd;
 	slot->base = addr;
+	slot->place = place;
 	slot->iova = iova;
 	slot->length = length;
 	__atomic_store_n(&slot->live, 1, __ATOMIC_SEQ_CST);
@@ -192,13 +199,30 @@ static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, u
 struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct region *region;
-	int rc = refusal(addr, length, iova, access);
+	int place, rc = refusal(addr, length, iova, access, &place);
 
 	if (rc != 0) {
 		errno = rc;
 		return NULL;
 	}
-	region = new_region(pd, addr, length, iova, access);
+	region = new_region(pd, addr, place, length, iova, access);
+	return region != NULL ? &region->mr : NULL;
+}
+
+/* The region of a dma-buf whose memory is a GPU's of this process. */
+static struct gf1_mr *reg_gpu(struct gf1_pd *pd, uint64_t address, uint64_t size, uint64_t offset, size_t length,
+			      uint64_t iova, unsigned int access)
+{
+	struct region *region;
+	int place, rc = EINVAL;
+
+	if (offset <= size && length <= size - offset)
+		rc = gf1l_gpu_find(address + offset, length, &place);
+	if (rc != 1) {
+		errno = rc < 0 ? -rc : EINVAL;
+		return NULL;
+	}
+	region = new_region(pd, (void *)(uintptr_t)(address + offset), place, length, iova, access);
 	return region != NULL ? &region->mr : NULL;
 }
 
@@ -209,6 +233,7 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 	uint64_t in_page = offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 	int protection = (access & ACCESS_LOCAL_WRITE) != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
 	int rc = access_refusal(length, iova, (unsigned int)access);
+	uint64_t address, size;
 	struct region *region;
 	struct stat file;
 	void *mapping;
@@ -222,10 +247,12 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 		errno = rc;
 		return NULL;
 	}
+	if (gf1l_gpu_find_dma_buf(fd, &address, &size))
+		return reg_gpu(pd, address, size, offset, length, iova, (unsigned int)access);
 	mapping = mmap(NULL, length + in_page, protection, MAP_SHARED, fd, (off_t)(offset - in_page));
 	if (mapping == MAP_FAILED)
 		return NULL;
-	region = new_region(pd, (uint8_t *)mapping + in_page, length, iova, (unsigned int)access);
+	region = new_region(pd, (uint8_t *)mapping + in_page, GF1L_HOST, length, iova, (unsigned int)access);
 	if (region == NULL) {
 		munmap(mapping, length + in_page);
 		return NULL;
@@ -288,6 +315,11 @@ uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, in
 	}
 	*out = slot;
 	return slot->base + (addr - slot->iova);
+}
+
+int gf1l_place_of(const struct gf1l_slot *slot)
+{
+	return slot->place;
 }
 
 void gf1l_close_mem(struct gf1l_slot *slot)

@@ -34,6 +34,7 @@ struct walk {
 	int access;
 	uint32_t next;
 	uint8_t *p;
+	int place;
 	uint64_t left;
 	struct gf1l_slot *slot;
 };
@@ -53,6 +54,7 @@ static int open_next(struct walk *walk, uint64_t want)
 	shut(walk);
 	if (list->memory != NULL) {
 		walk->p = walk->next++ == 0 ? list->memory : NULL;
+		walk->place = list->place;
 		walk->left = want;
 		return walk->p != NULL ? 0 : -1;
 	}
@@ -64,7 +66,10 @@ static int open_next(struct walk *walk, uint64_t want)
 		walk->left = sge->length < want ? sge->length : want;
 		walk->p = gf1l_open_mem(list->dev, list->pd, sge->lkey, 0, sge->addr, walk->left, walk->access,
 					&walk->slot);
-		return walk->p != NULL ? 0 : -1;
+		if (walk->p == NULL)
+			return -1;
+		walk->place = gf1l_place_of(walk->slot);
+		return 0;
 	}
 	return -1;
 }
@@ -106,7 +111,10 @@ int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list 
 		}
 		n = source.left < target.left ? source.left : target.left;
 		n = n < length ? n : length;
-		gf1l_copy(target.p, source.p, n);
+		if (target.place == GF1L_HOST && source.place == GF1L_HOST)
+			gf1l_copy(target.p, source.p, n);
+		else
+			rc = gf1l_gpu_move(target.p, target.place, source.p, source.place, n);
 		target.p += n;
 		target.left -= n;
 		source.p += n;
