@@ -156,12 +156,18 @@ func (s *bounce) await(ctx context.Context, op string, i int) error {
 	})
 }
 
-// Close frees the memory. It fails with ErrBusy while a copy that its caller gave
-// up still runs.
-func (s *bounce) Close() error {
-	const op = "free staging memory"
-	if s.dev.ctx.QueryStream(s.stream) == ccuda.CUDA_ERROR_NOT_READY {
-		return s.dev.err(op, fmt.Errorf("%w: a copy that was given up still runs", ErrBusy))
+// Busy fails with ErrBusy while a copy that its caller gave up still runs.
+func (s *bounce) Busy() error {
+	if s.dev.ctx.QueryStream(s.stream) != ccuda.CUDA_ERROR_NOT_READY {
+		return nil
 	}
-	return s.dev.check(op, s.release())
+	return s.dev.err("free staging memory", fmt.Errorf("%w: a copy that was given up still runs", ErrBusy))
+}
+
+// Close frees the memory.
+func (s *bounce) Close() error {
+	if err := s.Busy(); err != nil {
+		return err
+	}
+	return s.dev.check("free staging memory", s.release())
 }

@@ -69,10 +69,20 @@ func (d *Device) noMemory(op string, size uint64, r ccuda.Result) error {
 func (b *Buffer) Span() Span { return Span{Addr: b.addr, Len: b.size} }
 
 // DevicePointer returns the address of the first byte (CUdeviceptr).
-func (b *Buffer) DevicePointer() uint64 { return b.addr }
+func (b *Buffer) DevicePointer() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.addr
+}
 
 // Size returns the buffer's length in bytes.
-func (b *Buffer) Size() uint64 { return b.size }
+func (b *Buffer) Size() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.size
+}
 
 // Device returns the GPU that the buffer was made on.
 func (b *Buffer) Device() *Device { return b.dev }

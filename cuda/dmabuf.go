@@ -1,9 +1,6 @@
 package cuda
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // DMABuf exports n bytes of the buffer from off as a dma-buf, which other devices
 // of the host can be given. The dma-buf covers the whole pages of the host that
@@ -28,7 +25,7 @@ func (b *Buffer) DMABuf(off, n uint64) (fd int, offset uint64, err error) {
 	}
 	defer b.obj.Done()
 	d := b.dev
-	first, last, err := b.pages(op, off, n, uint64(os.Getpagesize()))
+	first, last, err := b.pages(op, off, n)
 	if err != nil {
 		return -1, 0, err
 	}

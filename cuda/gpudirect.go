@@ -19,7 +19,7 @@ func init() {
 			return nil
 		}
 		return adapterMemory{b}
-	})
+	}, ccuda.Find)
 }
 
 func (m adapterMemory) Object() *life.Object { return &m.obj }
@@ -38,9 +38,6 @@ func (m adapterMemory) GPU() gpumem.GPU {
 	}
 }
 
-// gpuPage is what nvidia_peermem pins at once.
-const gpuPage = 64 << 10
-
 // Prepare checks that bytes can be reached by their address, and makes copies of
 // the driver that count as synchronous be so towards adapters too. Memory from
 // AllocVMM has no such attribute.
@@ -50,7 +47,7 @@ func (m adapterMemory) Prepare(off, n uint64) error {
 		return m.dev.err(op, err)
 	}
 	defer m.obj.Done()
-	if _, _, err := m.pages(op, off, n, gpuPage); err != nil {
+	if _, _, err := m.pages(op, off, n); err != nil {
 		return err
 	}
 	return m.syncMemops(op)
@@ -70,7 +67,8 @@ func (b *Buffer) syncMemops(op string) error {
 
 // pages returns the whole pages that bytes lie on, if the buffer has them to
 // itself. The buffer is in use.
-func (b *Buffer) pages(op string, off, n, page uint64) (first, last uint64, err error) {
+func (b *Buffer) pages(op string, off, n uint64) (first, last uint64, err error) {
+	page := uint64(os.Getpagesize())
 	part, err := b.Span().At(off, n)
 	if err != nil {
 		return 0, 0, b.dev.err(op, err)

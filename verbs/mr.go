@@ -54,6 +54,7 @@ type MR struct {
 	rkey   uint32
 	access Access
 	free   func() error // gives the memory back or unpins it
+	gpu    *gpuRegion   // nil if the memory is not a GPU's
 }
 
 // AllocMR allocates size bytes and registers them. The memory is zeroed, begins
@@ -104,19 +105,29 @@ func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error
 		return nil, pd.dev.err("register memory", err)
 	}
 	defer pd.obj.Done()
-	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
+	mr, err := pd.registerBytes(buf, access, free)
 	if err != nil {
 		return nil, &OpError{Op: "register memory", Device: pd.dev.name, Err: err, Hint: registerHint(err, len(buf), access)}
 	}
-	addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
-	return pd.enterMR(&MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}), nil
+	return pd.enterMR(mr), nil
 }
 
-// enterMR completes a region that was registered. The domain is in use.
-func (pd *PD) enterMR(mr *MR) *MR {
+// registerBytes makes a region that is not entered yet. The domain is in use.
+func (pd *PD) registerBytes(buf []byte, access Access, free func() error) (*MR, error) {
+	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
+	if err != nil {
+		return nil, err
+	}
+	addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
+	return &MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}, nil
+}
+
+// enterMR completes a region that was registered. The domain and what else holds
+// the region are in use.
+func (pd *PD) enterMR(mr *MR, holders ...*life.Object) *MR {
 	mr.pd = pd
 	mr.lkey, mr.rkey = mr.mr.Keys()
-	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), &pd.obj)
+	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), append([]*life.Object{&pd.obj}, holders...)...)
 	logDebug("memory registered", "device", pd.dev.name, "bytes", mr.length, "lkey", mr.lkey, "access", uint32(mr.access))
 	return mr
 }
@@ -173,6 +184,9 @@ func (mr *MR) SGE(off, n int) SGE {
 func (mr *MR) Close() error {
 	var freed error
 	err := mr.obj.Close(func() error {
+		if err := mr.gpu.busy(); err != nil {
+			return err
+		}
 		if err := mr.mr.Dereg(); err != nil {
 			return err
 		}

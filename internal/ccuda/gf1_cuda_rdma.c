@@ -65,6 +65,16 @@ static const struct place *any_place(void)
 	return NULL;
 }
 
+int gf1_cuda_has_place(void)
+{
+	int has;
+
+	pthread_rwlock_rdlock(&places_lock);
+	has = any_place() != NULL;
+	pthread_rwlock_unlock(&places_lock);
+	return has;
+}
+
 static int find(uint64_t address, uint64_t size, int *place)
 {
 	const struct place *any = any_place();

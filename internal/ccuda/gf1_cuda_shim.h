@@ -60,6 +60,7 @@ int gf1_cuda_dma_buf(gf1_cuda_handle context, uint64_t address, size_t size, int
  * that is open, 0 if they are not a GPU's, and an errno below zero otherwise. */
 void gf1_cuda_open_place(int device, gf1_cuda_handle context);
 void gf1_cuda_close_place(int device);
+int gf1_cuda_has_place(void);
 int gf1_cuda_find(uint64_t address, uint64_t size, int *place);
 /* Answers 1 if the descriptor is a dma-buf that was exported here. */
 int gf1_cuda_find_dma_buf(int fd, uint64_t *address, uint64_t *size);

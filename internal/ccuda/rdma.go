@@ -5,7 +5,11 @@ package ccuda
 // #include "gf1_cuda_shim.h"
 import "C"
 
-import "github.com/gofabric/gofabric/internal/gpumem"
+import (
+	"syscall"
+
+	"github.com/gofabric/gofabric/internal/gpumem"
+)
 
 func init() {
 	gpumem.Provide(gpumem.Functions{
@@ -21,6 +25,22 @@ func (d Device) OpenPlace(c Context) { C.gf1_cuda_open_place(C.int(d), c.c()) }
 
 // ClosePlace ends what OpenPlace began. It waits for copies under way.
 func (d Device) ClosePlace() { C.gf1_cuda_close_place(C.int(d)) }
+
+// Find tells where bytes lie, in the words of package gpumem.
+//
+// Implements: cuPointerGetAttributes.
+func Find(addr, size uint64) int {
+	var place C.int
+	switch rc := C.gf1_cuda_find(C.uint64_t(addr), C.uint64_t(size), &place); {
+	case C.gf1_cuda_has_place() == 0:
+		return gpumem.Unknown
+	case rc == 1:
+		return gpumem.Inside
+	case syscall.Errno(-rc) == syscall.EFAULT:
+		return gpumem.Beyond
+	}
+	return gpumem.Elsewhere
+}
 
 // ForgetDMABufs must be called before memory is freed of which dma-bufs were
 // exported.

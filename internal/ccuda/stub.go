@@ -36,6 +36,7 @@ func (Device) Active() (bool, Result)          { return false, 0 }
 func (Device) OpenPlace(Context)               {}
 func (Device) ClosePlace()                     {}
 func ForgetDMABufs(_, _ uint64)                {}
+func Find(_, _ uint64) int                     { return 0 }
 
 func (Context) SyncMemops(uint64) Result                          { return 0 }
 func (Context) FlushWrites() Result                               { return 0 }

@@ -78,13 +78,35 @@ type Stage interface {
 	// for each while the next one is copied. A nil done is not called.
 	ToHost(ctx context.Context, off, n, piece uint64, done func(off, n uint64) error) error
 	ToGPU(ctx context.Context, off, n, piece uint64, done func(off, n uint64) error) error
+	// Busy answers an error while a copy that its caller gave up still runs:
+	// then Close would fail.
+	Busy() error
 	Close() error
 }
 
-var describe func(memory any) Memory
+// What Find answers.
+const (
+	Unknown   = iota // no GPU is open, so nobody knows
+	Inside           // in one allocation of a GPU
+	Beyond           // it begins in an allocation and ends past it
+	Elsewhere        // not memory of a GPU that is open
+)
+
+var (
+	describe func(memory any) Memory
+	find     func(addr, n uint64) int
+)
 
 // Install is called by package cuda when it is initialised.
-func Install(of func(memory any) Memory) { describe = of }
+func Install(of func(memory any) Memory, at func(addr, n uint64) int) { describe, find = of, at }
+
+// Find tells where bytes lie.
+func Find(addr, n uint64) int {
+	if find == nil {
+		return Unknown
+	}
+	return find(addr, n)
+}
 
 // Of returns what a buffer of package cuda offers, and nil for anything else.
 func Of(memory any) Memory {
