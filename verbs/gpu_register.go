@@ -81,6 +81,8 @@ func (e exportError) Unwrap() error { return e.error }
 func isFinal(err error) bool {
 	var export exportError
 	switch {
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return true
 	case errors.Is(err, ErrNotSupported):
 		return false
 	case errors.As(err, &export):

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MOST_DEVICES = 64, INVALID_VALUE = 1, NOT_READY = 600, STREAM_NON_BLOCKING = 1, MEMORY_DEVICE = 2, YIELDS = 2000 };
+enum { MOST_DEVICES = 64, INVALID_VALUE = 1, NOT_READY = 600, STREAM_NON_BLOCKING = 1, MEMORY_DEVICE = 2, YIELDS = 2000, PIECE = 1 << 20 };
 
 /* The GPUs that the process has open. Copies hold the lock for reading, so that
  * no context goes while one runs. */
@@ -158,14 +158,45 @@ static int copy_at(struct place *place, void *to, int to_place, const void *from
 	GF1_CUDA_IN(place->context, copy(place->stream, to, to_place, from, from_place, size));
 }
 
+/* Under the lock for reading. */
+static int move_at(int which, void *to, int to_place, const void *from, int from_place, size_t size)
+{
+	int device = which - 1;
+
+	if (device < 0 || device >= MOST_DEVICES || places[device].users == 0)
+		return -ENODEV;
+	return copy_at(&places[device], to, to_place, from, from_place, size) == 0 ? 0 : -EFAULT;
+}
+
+/* From one GPU to another by way of the host: what lets a GPU at the memory of
+ * another depends on how that was made. */
+static int move_across(char *to, int to_place, const char *from, int from_place, size_t size)
+{
+	size_t piece = size < PIECE ? size : PIECE, n;
+	char *between = malloc(piece);
+	int rc = between != NULL ? 0 : -ENOMEM;
+
+	for (; rc == 0 && size > 0; size -= n) {
+		n = size < piece ? size : piece;
+		rc = move_at(from_place, between, 0, from, from_place, n);
+		if (rc == 0)
+			rc = move_at(to_place, to, to_place, between, 0, n);
+		to += n;
+		from += n;
+	}
+	free(between);
+	return rc;
+}
+
 int gf1_cuda_move(void *to, int to_place, const void *from, int from_place, size_t size)
 {
-	int device = (to_place != 0 ? to_place : from_place) - 1;
-	int rc = -ENODEV;
+	int rc;
 
 	pthread_rwlock_rdlock(&places_lock);
-	if (device >= 0 && device < MOST_DEVICES && places[device].users != 0)
-		rc = copy_at(&places[device], to, to_place, from, from_place, size) == 0 ? 0 : -EFAULT;
+	if (to_place != 0 && from_place != 0 && to_place != from_place)
+		rc = move_across(to, to_place, from, from_place, size);
+	else
+		rc = move_at(to_place != 0 ? to_place : from_place, to, to_place, from, from_place, size);
 	pthread_rwlock_unlock(&places_lock);
 	return rc;
 }

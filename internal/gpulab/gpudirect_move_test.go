@@ -50,12 +50,22 @@ func newMover(w *wire, from, to *cuda.Device, alloc func(*cuda.Device, uint64) (
 		require.Equal(t, method, how)
 		require.Nil(t, mr.GPUDeclined())
 	}
-	m.want, m.got, m.blank = make([]byte, size), make([]byte, size), bytes.Repeat([]byte{0xee}, int(size))
-	noise(m.want, 42)
+	m.want, m.got, m.blank = noiseOf(int(size)), make([]byte, size), bytes.Repeat([]byte{0xee}, int(size))
 	require.NoError(t, from.CopyToDevice(w.ctx, m.srcBuf.Span(), m.want))
 	require.NoError(t, m.src.SyncForAdapter(w.ctx, 0, m.src.Len()))
 	return m
 }
+
+// noiseOf returns so many bytes of noise, which nobody changes.
+func noiseOf(n int) []byte {
+	if n > len(oldNoise) {
+		oldNoise = make([]byte, n)
+		noise(oldNoise, 42)
+	}
+	return oldNoise[:n]
+}
+
+var oldNoise []byte
 
 func (m *mover) close() {
 	m.t.Helper()
@@ -144,7 +154,7 @@ func TestGPUDirectMoves(t *testing.T) {
 					}
 				}
 				m.close()
-				figure("gpudirect: GPU %d to GPU %d, memory of %s, registered by %v: %d writes, reads and sends of 1 to %d bytes, %d MiB, every byte right", place[0], place[1], a.name, method, count, most, moved>>20)
+				figure("gpudirect: GPU %d to GPU %d, memory of %s, registered as with %v: %d writes, reads and sends of 1 to %d bytes, %d MiB, every byte right", place[0], place[1], a.name, method, count, most, moved>>20)
 			}
 		}
 	}
@@ -159,7 +169,7 @@ func TestGPUDirectHostAndGPU(t *testing.T) {
 	d := r.devs[0]
 	const size = 3 * hostPage
 	for _, method := range direct(t, d) {
-		buf, err := d.Alloc(wholePages(max(size, 64<<10)))
+		buf, err := d.Alloc(wholePages(size))
 		require.NoError(t, err)
 		gpu, err := w.b.pd.RegisterGPU(buf, verbs.GPUOptions{Access: everyRight, Method: method})
 		require.NoError(t, err)
@@ -206,7 +216,7 @@ func TestGPUDirectAtomics(t *testing.T) {
 	r := newBench(t, 1)
 	d := r.devs[0]
 	w := newWire(t, r.ctx)
-	buf, err := d.Alloc(64 << 10)
+	buf, err := d.Alloc(uint64(ownPages()))
 	require.NoError(t, err)
 	gpu, err := w.b.pd.RegisterGPU(buf, verbs.GPUOptions{Access: everyRight, Method: direct(t, d)[0]})
 	require.NoError(t, err)

@@ -238,6 +238,8 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 	struct stat file;
 	void *mapping;
 
+	if (rc == 0 && gf1l_gpu_find_dma_buf(fd, &address, &size))
+		return reg_gpu(pd, address, size, offset, length, iova, (unsigned int)access);
 	if (rc == 0 && fstat(fd, &file) != 0)
 		rc = errno;
 	if (rc == 0 && (offset + length < offset || offset + length > (uint64_t)file.st_size ||
@@ -247,8 +249,6 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 		errno = rc;
 		return NULL;
 	}
-	if (gf1l_gpu_find_dma_buf(fd, &address, &size))
-		return reg_gpu(pd, address, size, offset, length, iova, (unsigned int)access);
 	mapping = mmap(NULL, length + in_page, protection, MAP_SHARED, fd, (off_t)(offset - in_page));
 	if (mapping == MAP_FAILED)
 		return NULL;
