@@ -296,9 +296,7 @@ func TestGPUDirectStagedGivenUp(t *testing.T) {
 	require.NoError(t, err)
 	control := fakegpu.Use(t)
 	control.Set(fakegpu.StreamHold, 1)
-	ctx, cancel := context.WithCancel(r.ctx)
-	cancel()
-	require.ErrorIs(t, mr.SyncForAdapter(ctx, 0, 100), context.Canceled)
+	require.ErrorIs(t, mr.SyncForAdapter(givenUp{r.ctx}, 0, 100), context.Canceled)
 	require.ErrorIs(t, mr.Close(), verbs.ErrBusy)
 	control.Set(fakegpu.StreamHold, 0)
 	require.NoError(t, mr.SyncForGPU(r.ctx, 0, 100), "behind the copy that was given up")
@@ -309,6 +307,12 @@ func TestGPUDirectStagedGivenUp(t *testing.T) {
 	require.NoError(t, mr.Close())
 	require.ErrorIs(t, mr.SyncForAdapter(r.ctx, 0, 1), verbs.ErrClosed)
 }
+
+// givenUp is a context that has ended, and is found to have when a copy runs.
+type givenUp struct{ context.Context }
+
+func (givenUp) Done() <-chan struct{} { return nil }
+func (givenUp) Err() error            { return context.Canceled }
 
 // must fails the test on an error.
 func must[T any](v T, err error) func(testing.TB) T {
