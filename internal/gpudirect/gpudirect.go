@@ -10,15 +10,24 @@ import (
 	"io/fs"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
 // System is a machine as its kernel shows it, below sys/ and proc/.
-type System struct{ sysfs.Reader }
+type System struct {
+	sysfs.Reader
+	symbols func() (known bool, has map[string]bool)
+}
 
 // New reads the machine below root.
-func New(root fs.FS) System { return System{sysfs.NewReader(root)} }
+func New(root fs.FS) System {
+	s := System{Reader: sysfs.NewReader(root)}
+	// The table has some hundred thousand lines.
+	s.symbols = sync.OnceValues(func() (bool, map[string]bool) { return s.findSymbols(dmaBufSymbol, peerSymbol) })
+	return s
+}
 
 // PeerModule returns the loaded kernel module by which adapters take addresses of
 // a GPU, and its version, which may be empty.
@@ -53,7 +62,7 @@ func (s System) DMABuf(exported bool) []string {
 			missing = append(missing, fmt.Sprintf("the NVIDIA driver %s is the proprietary kernel module: dma-buf needs the open one, from 515 on", version))
 		}
 	}
-	if known, has := s.symbols(dmaBufSymbol); known && !has[dmaBufSymbol] {
+	if known, has := s.symbols(); known && !has[dmaBufSymbol] {
 		missing = append(missing, "the kernel"+s.release()+" has no "+dmaBufSymbol+" (ib_uverbs, since 5.12): load ib_uverbs, or take a newer kernel")
 	}
 	return missing
@@ -67,7 +76,7 @@ func (s System) PeerMem(capable bool) []string {
 		missing = append(missing, "CUDA's attribute GPU_DIRECT_RDMA_SUPPORTED is 0")
 	}
 	name, _, loaded := s.PeerModule()
-	known, has := s.symbols(peerSymbol)
+	known, has := s.symbols()
 	switch {
 	case !loaded && known && !has[peerSymbol]:
 		missing = append(missing, "the module nvidia_peermem is not loaded, and the kernel"+s.release()+" has no "+peerSymbol+": it comes with NVIDIA's networking drivers (DOCA, MLNX_OFED)")
@@ -160,9 +169,9 @@ func (s System) release() string {
 // mostSymbols bounds what is read of the kernel's table of symbols.
 const mostSymbols = 64 << 20
 
-// symbols looks for names in the kernel's table of symbols. known is false if it
-// shows none.
-func (s System) symbols(names ...string) (known bool, has map[string]bool) {
+// findSymbols looks for names in the kernel's table of symbols. known is false if
+// it shows none.
+func (s System) findSymbols(names ...string) (known bool, has map[string]bool) {
 	f, err := s.Open("proc/kallsyms")
 	if err != nil {
 		return false, nil
