@@ -5,6 +5,7 @@
 #define GF1_CALL_H
 
 #include "gf1_verbs.h"
+#include "../dl/gf1_seen.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static inline int errno_or_io(void)
 }
 
 /* Verbs that make something return NULL and set errno. */
-static inline int made(void *object, void *out)
+static inline int made_or_errno(void *object, void *out)
 {
 	if (object == NULL)
 		return errno_or_io();
@@ -25,19 +26,26 @@ static inline int made(void *object, void *out)
 }
 
 /* Other verbs return 0, a positive errno, or -1 with errno set. */
-static inline int done(int rc)
+static inline int done_or_errno(int rc)
 {
 	if (rc == 0)
 		return 0;
 	return rc > 0 ? rc : errno_or_io();
 }
 
-#define NEED(v, name) \
+/* A shim begins with one of these, and ends with done or made, which note how
+ * the verb answered. */
+#define CALLS(function) static struct gf1_seen seen_ = { .name = function }
+#define NEED_AS(v, entry, function) \
+	CALLS(function); \
 	do { \
-		if ((v)->name == NULL) \
-			return EOPNOTSUPP; \
+		if ((v)->entry == NULL) \
+			return gf1_saw(&seen_, EOPNOTSUPP); \
 		errno = 0; \
 	} while (0)
+#define NEED(v, name) NEED_AS(v, name, "ibv_" #name)
+#define done(rc) gf1_saw(&seen_, done_or_errno(rc))
+#define made(object, out) gf1_saw(&seen_, made_or_errno(object, out))
 
 /* The extended context of a library's context if it reaches down to an
  * operation that lies so many bytes in front of its end, or NULL. */

@@ -58,28 +58,42 @@ void gf1_complete_table(struct gf1_verbs *table)
 	table->modify_cq = library_modify_cq;
 }
 
-int gf1_count_devices(const struct gf1_finder *finder, int *count)
+static int list_devices(const struct gf1_finder *finder, struct gf1_device ***list, int *count)
 {
-	struct gf1_device **list;
+	CALLS("ibv_get_device_list");
 
 	errno = 0;
 	*count = 0;
-	list = finder->get_device_list(count);
-	if (list == NULL)
-		return errno_or_io();
+	return made(finder->get_device_list(count), list);
+}
+
+static void free_devices(const struct gf1_finder *finder, struct gf1_device **list)
+{
+	CALLS("ibv_free_device_list");
+
 	finder->free_device_list(list);
-	return 0;
+	done(0);
+}
+
+int gf1_count_devices(const struct gf1_finder *finder, int *count)
+{
+	struct gf1_device **list;
+	int rc = list_devices(finder, &list, count);
+
+	if (rc == 0)
+		free_devices(finder, list);
+	return rc;
 }
 
 int gf1_open(const struct gf1_finder *finder, const char *name, struct gf1_context **out)
 {
 	struct gf1_device **list;
-	int count = 0, rc = ENODEV, i;
+	int count, i, rc = list_devices(finder, &list, &count);
+	CALLS("ibv_open_device");
 
-	errno = 0;
-	list = finder->get_device_list(&count);
-	if (list == NULL)
-		return errno_or_io();
+	if (rc != 0)
+		return rc;
+	rc = ENODEV;
 	for (i = 0; i < count; i++) {
 		if (strncmp(list[i]->name, name, sizeof(list[i]->name)) != 0)
 			continue;
@@ -87,7 +101,7 @@ int gf1_open(const struct gf1_finder *finder, const char *name, struct gf1_conte
 		rc = made(finder->open_device(list[i]), out);
 		break;
 	}
-	finder->free_device_list(list);
+	free_devices(finder, list);
 	return rc;
 }
 
@@ -112,14 +126,19 @@ int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8
 ssize_t gf1_query_gid_table(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_gid_entry *entries,
 			    size_t max)
 {
+	CALLS("ibv_query_gid_table");
 	ssize_t n;
 
 	if (v->_query_gid_table == NULL)
-		return -EOPNOTSUPP;
+		return -gf1_saw(&seen_, EOPNOTSUPP);
 	errno = 0;
 	n = v->_query_gid_table(context, entries, max, 0, sizeof(*entries));
+	if (n >= 0) {
+		done(0);
+		return n;
+	}
 	/* A failure is a negative errno, or -1 with errno set. */
-	return n == -1 ? -errno_or_io() : n;
+	return -done(n == -1 ? -1 : (int)-n);
 }
 
 int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out)
@@ -188,7 +207,7 @@ int gf1_ack_cq_events(const struct gf1_verbs *v, struct gf1_cq *cq, unsigned int
 {
 	NEED(v, ack_cq_events);
 	v->ack_cq_events(cq, events);
-	return 0;
+	return done(0);
 }
 
 int gf1_create_qp(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_qp_init_attr *attr, struct gf1_qp **out)
@@ -293,5 +312,5 @@ int gf1_ack_async_event(const struct gf1_verbs *v, struct gf1_async_event *event
 {
 	NEED(v, ack_async_event);
 	v->ack_async_event(event);
-	return 0;
+	return done(0);
 }
