@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/gpumem"
@@ -139,12 +140,13 @@ func (pd *PD) registerStage(r gpuRange) (*MR, error) {
 	if err != nil {
 		return nil, exportError{err}
 	}
-	mr, err := pd.registerBytes(stage.Bytes(), r.access, stage.Close)
+	host := stage.Bytes()
+	start := unsafe.Pointer(unsafe.SliceData(host))
+	raw, err := pd.pd.RegMR(start, len(host), uint32(r.access))
 	if err != nil {
 		return nil, errors.Join(err, stage.Close())
 	}
-	mr.gpu = &gpuRegion{stage: stage}
-	return mr, nil
+	return &MR{mr: raw, buf: host, addr: uint64(uintptr(start)), free: stage.Close, gpu: &gpuRegion{stage: stage}}, nil
 }
 
 // inProcess reports whether the device is of this process, and copies.

@@ -105,29 +105,20 @@ func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error
 		return nil, pd.dev.err("register memory", err)
 	}
 	defer pd.obj.Done()
-	mr, err := pd.registerBytes(buf, access, free)
+	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
 	if err != nil {
 		return nil, &OpError{Op: "register memory", Device: pd.dev.name, Err: err, Hint: registerHint(err, len(buf), access)}
 	}
-	return pd.enterMR(mr), nil
-}
-
-// registerBytes makes a region that is not entered yet. The domain is in use.
-func (pd *PD) registerBytes(buf []byte, access Access, free func() error) (*MR, error) {
-	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
-	if err != nil {
-		return nil, err
-	}
 	addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
-	return &MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}, nil
+	return pd.enterMR(&MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}), nil
 }
 
-// enterMR completes a region that was registered. The domain and what else holds
-// the region are in use.
-func (pd *PD) enterMR(mr *MR, holders ...*life.Object) *MR {
+// enterMR completes a region that was registered. The domain and the other
+// parents are in use.
+func (pd *PD) enterMR(mr *MR, parents ...*life.Object) *MR {
 	mr.pd = pd
 	mr.lkey, mr.rkey = mr.mr.Keys()
-	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), append([]*life.Object{&pd.obj}, holders...)...)
+	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), append(parents, &pd.obj)...)
 	logDebug("memory registered", "device", pd.dev.name, "bytes", mr.length, "lkey", mr.lkey, "access", uint32(mr.access))
 	return mr
 }
