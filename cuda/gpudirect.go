@@ -85,13 +85,6 @@ func (b *Buffer) pages(op string, off, n uint64) (first, last uint64, err error)
 	return first, last, nil
 }
 
-// What the driver says of the order in which the GPU sees an adapter's writes, and
-// of how to bring it about.
-const (
-	orderedForOwner = 100
-	flushFromHost   = 1
-)
-
 // Flush makes what adapters have written to the memory visible to its GPU. Where
 // the GPU sees it in order anyway there is nothing to do.
 func (m adapterMemory) Flush() error {
@@ -101,11 +94,11 @@ func (m adapterMemory) Flush() error {
 	}
 	defer m.obj.Done()
 	d := m.dev
-	if order, r := d.raw.Attribute(int(AttributeGPUDirectRDMAOrder)); r == 0 && order >= orderedForOwner {
+	if order, r := d.raw.Attribute(int(AttributeGPUDirectRDMAOrder)); r == 0 && order >= ccuda.CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER {
 		return nil
 	}
 	options, r := d.raw.Attribute(int(AttributeGPUDirectRDMAFlush))
-	if r != 0 || options&flushFromHost == 0 {
+	if r != 0 || options&ccuda.CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST == 0 {
 		return d.err(op, fmt.Errorf("the GPU does not order them and has no flush that a host can call: %w", ErrNotSupported))
 	}
 	return d.check(op, d.ctx.FlushWrites())
