@@ -93,6 +93,9 @@ func TestGPUDirectMisuse(t *testing.T) {
 	require.Error(t, err)
 	_, err = w.a.pd.RegisterGPU(buf, verbs.GPUOptions{Access: verbs.AccessRemoteWrite})
 	require.ErrorIs(t, err, syscall.EINVAL, "remote write without local write")
+	if adapter() != inProcess {
+		return // what follows is a guess at an address, which an adapter must not get
+	}
 	// The driver may keep memory that was freed for the next allocation.
 	_, err = w.a.pd.RegisterGPU(gone, verbs.GPUOptions{Method: verbs.GPUPeerMem})
 	figure("gpudirect: registering the bare address of memory that was freed: %v", err)
@@ -138,9 +141,11 @@ func TestGPUDirectKeysAndBounds(t *testing.T) {
 	w := newWire(t, r.ctx)
 	gpu, err := w.a.pd.RegisterGPU(buf, verbs.GPUOptions{Access: everyRight, Method: direct(t, d)[0]})
 	require.NoError(t, err)
-	w.a.qp.SendBatch().Send(1, gpu.SGE(0, 8)).Inline()
-	_, err = w.a.qp.SendBatch().Post()
-	require.ErrorIs(t, err, syscall.EFAULT, "the CPU cannot take bytes of a GPU into a request")
+	if adapter() == inProcess { // providers of adapters just read there, and fault
+		w.a.qp.SendBatch().Send(1, gpu.SGE(0, 8)).Inline()
+		_, err = w.a.qp.SendBatch().Post()
+		require.ErrorIs(t, err, syscall.EFAULT, "the CPU cannot take bytes of a GPU into a request")
+	}
 	require.NoError(t, gpu.Close())
 	require.ErrorIs(t, gpu.SyncForGPU(r.ctx, 0, 8), verbs.ErrClosed)
 	_, err = w.b.qp.SendBatch().Post()

@@ -154,7 +154,7 @@ func TestGPUDirectMoves(t *testing.T) {
 					}
 				}
 				m.close()
-				figure("gpudirect: GPU %d to GPU %d, memory of %s, registered as with %v: %d writes, reads and sends of 1 to %d bytes, %d MiB, every byte right", place[0], place[1], a.name, method, count, most, moved>>20)
+				figure("gpudirect: GPU %d to GPU %d over %s, memory of %s, registered as with %v: %d writes, reads and sends of 1 to %d bytes, %d MiB, every byte right", place[0], place[1], adapter(), a.name, method, count, most, moved>>20)
 			}
 		}
 	}

@@ -3,15 +3,20 @@
 package gpulab
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gofabric/gofabric/cuda"
+	"github.com/gofabric/gofabric/internal/gpudirect"
+	"github.com/gofabric/gofabric/internal/sysfs"
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/verbs"
 	_ "github.com/gofabric/gofabric/verbs/verbstest" // loop0
 )
@@ -33,9 +38,15 @@ type wire struct {
 	a, b side
 }
 
+// adapter is the device to move memory of GPUs with: the one in this process, or
+// the adapter that the environment names.
+func adapter() string { return cmp.Or(os.Getenv(testutil.DeviceEnv), inProcess) }
+
+const inProcess = "loop0"
+
 func newWire(t testing.TB, ctx context.Context) *wire {
 	t.Helper()
-	dev, err := verbs.Open("loop0")
+	dev, err := verbs.Open(adapter())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.CloseAll()) })
 	w := &wire{t: t, ctx: ctx, dev: dev}
@@ -148,19 +159,25 @@ func supports(t testing.TB, d *cuda.Device, a cuda.Attribute) bool {
 	return v != 0
 }
 
-var noDMABufs sync.Once
+var notDirect sync.Once
 
-// direct lists the methods that the device in this process can take for memory of
-// the GPU.
-func direct(t testing.TB, d *cuda.Device) []verbs.GPUMethod {
+// direct lists the methods that reach the memory of the GPU itself on this machine.
+// The device in this process takes addresses too.
+func direct(t testing.TB, d *cuda.Device) (methods []verbs.GPUMethod) {
 	t.Helper()
 	if supports(t, d, cuda.AttributeDMABuf) {
-		return []verbs.GPUMethod{verbs.GPUDMABuf, verbs.GPUPeerMem}
+		methods = append(methods, verbs.GPUDMABuf)
 	}
-	noDMABufs.Do(func() {
-		figure("gpudirect: %s: the driver exports no dma-bufs here (DMA_BUF_SUPPORTED is 0)", d.Info().Name)
-	})
-	return []verbs.GPUMethod{verbs.GPUPeerMem}
+	if _, _, loaded := gpudirect.New(sysfs.Dir("/")).PeerModule(); loaded || adapter() == inProcess {
+		methods = append(methods, verbs.GPUPeerMem)
+	}
+	if len(methods) < 2 {
+		notDirect.Do(func() { figure("gpudirect: %s and %s: only %v here", d.Info().Name, adapter(), methods) })
+	}
+	if len(methods) == 0 {
+		testutil.Skip(t, "nothing lets the adapter at the GPU's memory: no dma-bufs, no nvidia_peermem")
+	}
+	return methods
 }
 
 // allocators are the kinds of memory of a GPU.
