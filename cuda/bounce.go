@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/ccuda"
@@ -156,12 +157,22 @@ func (s *bounce) await(ctx context.Context, op string, i int) error {
 	})
 }
 
-// Busy fails with ErrBusy while a copy that its caller gave up still runs.
+// closePatience is how long closing waits for a copy that its caller gave up. What
+// can be under way then takes no GPU so long.
+var closePatience = 5 * time.Second
+
+// Busy waits for copies that their callers gave up, and fails with ErrBusy if they
+// do not end.
 func (s *bounce) Busy() error {
-	if s.dev.ctx.QueryStream(s.stream) != ccuda.CUDA_ERROR_NOT_READY {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	err := poll(ctx, func() (bool, error) {
+		return s.dev.ctx.QueryStream(s.stream) != ccuda.CUDA_ERROR_NOT_READY, nil
+	})
+	if err == nil {
 		return nil
 	}
-	return s.dev.err("free staging memory", fmt.Errorf("%w: a copy that was given up still runs", ErrBusy))
+	return s.dev.err("free staging memory", fmt.Errorf("%w: a copy that was given up has not ended after %v", ErrBusy, closePatience))
 }
 
 // Close frees the memory.

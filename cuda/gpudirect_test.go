@@ -103,6 +103,29 @@ func TestStage(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
+// givenUp is a context that has ended, and is found to have when a copy runs.
+type givenUp struct{ context.Context }
+
+func (givenUp) Done() <-chan struct{} { return nil }
+func (givenUp) Err() error            { return context.Canceled }
+
+// TestStageOfACopyThatDoesNotEnd: the memory stays while the GPU may use it.
+func TestStageOfACopyThatDoesNotEnd(t *testing.T) {
+	control := needFake(t)
+	d := openGPU(t, 0)
+	s, err := gpumem.Of(alloc(t, d, wholePages)).Stage(0, 100)
+	require.NoError(t, err)
+	control.Set(fakegpu.StreamHold, 1)
+	require.ErrorIs(t, s.ToHost(givenUp{patiently(t)}, 0, 100, 100, nil), context.Canceled)
+	restore := cuda.SetClosePatience(0)
+	require.ErrorIs(t, s.Close(), cuda.ErrBusy)
+	restore()
+	closed := make(chan error)
+	go func() { closed <- s.Close() }()
+	control.Set(fakegpu.StreamHold, 0)
+	require.NoError(t, <-closed, "it waits for the copy")
+}
+
 // TestStageLeavesNothing has each call fail in turn that a stage needs.
 func TestStageLeavesNothing(t *testing.T) {
 	control := needFake(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"syscall"
 
 	"github.com/gofabric/gofabric/internal/gpudirect"
 	"github.com/gofabric/gofabric/internal/gpumem"
@@ -122,6 +123,8 @@ func (o GPUOptions) of(memory GPUMemory) (gpuRange, error) {
 		return r, fmt.Errorf("%w: %d bytes at 0x%x", ErrOutOfRange, r.n, memory.DevicePointer())
 	case o.Method < GPUAuto || o.Method > GPUStaged:
 		return r, fmt.Errorf("%v is no method", o.Method)
+	case r.access&(AccessRemoteWrite|AccessRemoteAtomic) != 0 && r.access&AccessLocalWrite == 0:
+		return r, fmt.Errorf("%w: remote write and remote atomic need local write", syscall.EINVAL)
 	case r.own != nil:
 		return r, nil
 	}

@@ -60,9 +60,8 @@ func transfer(ctx context.Context, c config, out io.Writer) (err error) {
 		}
 	}
 	fmt.Fprintf(out, "%s to %s, %d bytes over %s\n", describe(src.gpu), describe(dst.gpu), c.bytes, c.device)
-	for _, e := range ends {
-		report(out, e.mr)
-	}
+	report(out, "source", src.mr)
+	report(out, "target", dst.mr)
 	want := make([]byte, c.bytes)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(want) // it never fails
 	if err := src.gpu.CopyToDevice(ctx, whole(src.mem, c.bytes), want); err != nil {
@@ -159,11 +158,11 @@ func describe(gpu *cuda.Device) string {
 }
 
 // report says how memory was registered, and what a better way lacked.
-func report(out io.Writer, mr *verbs.MR) {
+func report(out io.Writer, which string, mr *verbs.MR) {
 	how, _ := mr.GPUMethod()
 	var why bytes.Buffer
 	if declined := mr.GPUDeclined(); declined != nil {
 		fmt.Fprintf(&why, ": %v", declined)
 	}
-	fmt.Fprintf(out, "registered by %v%s\n", how, &why)
+	fmt.Fprintf(out, "%s registered by %v%s\n", which, how, &why)
 }

@@ -78,8 +78,8 @@ type Stage interface {
 	// for each while the next one is copied. A nil done is not called.
 	ToHost(ctx context.Context, off, n, piece uint64, done func(off, n uint64) error) error
 	ToGPU(ctx context.Context, off, n, piece uint64, done func(off, n uint64) error) error
-	// Busy answers an error while a copy that its caller gave up still runs:
-	// then Close would fail.
+	// Busy waits a while for copies that their callers gave up, and answers an
+	// error if they still run: then Close would fail.
 	Busy() error
 	Close() error
 }
