@@ -10,7 +10,7 @@ CMD ?=
 # all or quick, for "make conformance".
 CONFORMANCE ?= all
 
-.PHONY: help demo test test-all conformance topo-fixtures check lab gpu gpu-build bench generate clean
+.PHONY: help demo test test-all conformance topo-fixtures check coverage lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -22,6 +22,7 @@ help:
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
 	@echo 'make topo-fixtures  what the topology code says about real machines, beside the right answers:'
 	@echo '               a table; GOFABRIC_TOPOLOGY_FIXTURES=folder asks the originals too'
+	@echo 'make coverage  which functions of libibverbs and librdmacm are bound, tested and refused: a table'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
 	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
 	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
@@ -46,6 +47,9 @@ conformance:
 
 topo-fixtures:
 	@$(SETUP) -- .ci/topo-fixtures
+
+coverage:
+	@$(SETUP) -- go run ./internal/coverage
 
 check:
 	@$(SETUP) cc headers -- .ci/check

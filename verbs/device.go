@@ -46,6 +46,11 @@ func Open(name string) (*Device, error) {
 		hint, err := openProblem(name, err)
 		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: hint}
 	}
+	return newDevice(name, ctx)
+}
+
+// newDevice makes a device of an opened context, or closes it.
+func newDevice(name string, ctx cverbs.Context) (*Device, error) {
 	d := &Device{ctx: ctx, name: name}
 	raw, err := ctx.QueryDevice()
 	if err != nil {

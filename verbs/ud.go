@@ -15,13 +15,14 @@ const DefaultQKey = 0x11111111
 // sent to.
 const MulticastQPN = 0xffffff
 
-// Activate brings a UD queue pair to RTS through the states that it has not
+// Activate brings a UD or RawPacket queue pair to RTS through the states that it has not
 // been in: it then sends to any peer and receives from those who know its Q_Key
-// (QPOptions.QKey). It is to UD what Connect is to the other types.
+// (QPOptions.QKey). A RawPacket queue pair comes to send and receive frames. It
+// is to them what Connect is to the other types.
 //
 // Implements: ibv_modify_qp.
 func (qp *QP) Activate() error {
-	if qp.opts.Type != UD {
+	if qp.opts.Type.connects() {
 		return qp.err("activate QP", fmt.Errorf("a queue pair of type %v has one peer: use Connect", qp.opts.Type))
 	}
 	state, err := qp.State()
@@ -37,6 +38,9 @@ func (qp *QP) Activate() error {
 		if err := qp.Modify(QPAttr{State: StateRTR}, AttrState); err != nil {
 			return err
 		}
+	}
+	if qp.opts.Type == RawPacket {
+		return qp.Modify(QPAttr{State: StateRTS}, AttrState)
 	}
 	return qp.Modify(QPAttr{State: StateRTS, SQPSN: qp.psn}, AttrState|AttrSQPSN)
 }

@@ -87,6 +87,38 @@ int gf1l_list_allows(const struct gf1l_list *list, uint64_t length, int access)
 	return 1;
 }
 
+static int copy_piece(void *to, int to_place, const void *from, int from_place, uint64_t n)
+{
+	if (to_place != GF1L_HOST || from_place != GF1L_HOST)
+		return gf1l_gpu_move(to, to_place, from, from_place, n);
+	gf1l_copy(to, from, n);
+	return 0;
+}
+
+static int clear_piece(uint8_t *to, int place, uint64_t n)
+{
+	static const uint8_t zeros[4096];
+	uint64_t piece;
+	int rc = 0;
+
+	for (; n > 0 && rc == 0; to += piece, n -= piece) {
+		piece = n < sizeof(zeros) ? n : sizeof(zeros);
+		rc = copy_piece(to, place, zeros, GF1L_HOST, piece);
+	}
+	return rc;
+}
+
+/* Nothing is written to what has no memory, and what is read from it is zero. 0,
+ * or -1 when a GPU failed. */
+static int move_piece(const struct walk *target, const struct walk *source, uint64_t n)
+{
+	if (target->slot != NULL && gf1l_is_nothing(target->slot))
+		return 0;
+	if (source->slot != NULL && gf1l_is_nothing(source->slot))
+		return clear_piece(target->p, target->place, n);
+	return copy_piece(target->p, target->place, source->p, source->place, n);
+}
+
 int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list *from, uint64_t length)
 {
 	struct walk source = { .list = from };
@@ -111,10 +143,7 @@ int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list 
 		}
 		n = source.left < target.left ? source.left : target.left;
 		n = n < length ? n : length;
-		if (target.place == GF1L_HOST && source.place == GF1L_HOST)
-			gf1l_copy(target.p, source.p, n);
-		else
-			rc = gf1l_gpu_move(target.p, target.place, source.p, source.place, n);
+		rc = move_piece(&target, &source, n);
 		target.p += n;
 		target.left -= n;
 		source.p += n;
