@@ -65,7 +65,8 @@ type MR struct {
 	access Access
 	free   func() error // gives the memory back or unpins it; may be nil
 
-	imported bool // another process registered it
+	imported bool       // another process registered it
+	gpu      *gpuRegion // nil if the memory is not a GPU's
 }
 
 // AllocMR allocates size bytes and registers them. The memory is zeroed, begins
@@ -202,6 +203,9 @@ func (mr *MR) SGE(off, n int) SGE {
 func (mr *MR) Close() error {
 	var freed error
 	err := mr.obj.Close(func() error {
+		if err := mr.gpu.busy(); err != nil {
+			return err
+		}
 		end := mr.mr.Dereg
 		if mr.imported {
 			end = mr.mr.Unimport

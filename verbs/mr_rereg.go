@@ -17,7 +17,7 @@ type ReregOptions struct {
 
 // Reregister changes a region in place, faster than closing it and registering
 // anew: its keys may change with it. Nobody may use the region meanwhile, here or
-// at a peer. Regions of files, of devices and of the whole address space cannot
+// at a peer. Regions of files, of devices, of GPUs and of the whole address space cannot
 // change.
 //
 // It fails with ErrNotSupported where the device's driver cannot. After any other
@@ -30,7 +30,7 @@ func (mr *MR) Reregister(opts ReregOptions) error {
 		return mr.err(op, err)
 	}
 	defer mr.obj.Done()
-	if mr.buf == nil {
+	if mr.buf == nil || mr.gpu != nil {
 		return mr.err(op, errors.New("only memory of this process can be registered anew"))
 	}
 	pd := mr.pd

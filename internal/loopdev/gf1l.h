@@ -482,6 +482,7 @@ void gf1l_keys_free(struct gf1l_keys *keys);
 uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, int remote, uint64_t addr,
 		       uint64_t length, int access, struct gf1l_slot **slot);
 void gf1l_close_mem(struct gf1l_slot *slot);
+int gf1l_place_of(const struct gf1l_slot *slot); /* GF1L_HOST, or a GPU's */
 /* Whether nothing lies behind what was opened. */
 int gf1l_is_nothing(const struct gf1l_slot *slot);
 /* Whether what was opened is reached only through another queue pair. */
@@ -516,9 +517,29 @@ int gf1l_get_device_index(struct gf1_device *device);
 int gf1l_query_device(struct gf1_context *context, struct gf1_device_attr *attr);
 void gf1l_copy(void *to, const void *from, size_t n);
 
+/* gpu.c: a place is GF1L_HOST for memory of the host, else a GPU. The functions
+ * are those of package gpumem. */
+enum { GF1L_HOST = 0 };
+struct gf1l_gpu_functions {
+	int (*find)(uint64_t address, uint64_t length, int *place);
+	int (*find_dma_buf)(int fd, uint64_t *address, uint64_t *size);
+	int (*move)(void *to, int to_place, const void *from, int from_place, size_t n);
+};
+void gf1l_provide_gpu(const struct gf1l_gpu_functions *given);
+/* 1 if the bytes are a GPU's, 0 if not, an errno below zero if they are and
+ * cannot be had. */
+int gf1l_gpu_find(uint64_t address, uint64_t length, int *place);
+int gf1l_gpu_find_dma_buf(int fd, uint64_t *address, uint64_t *size);
+/* 0, or -1 when the memory went away or its GPU failed. */
+int gf1l_gpu_move(void *to, int to_place, const void *from, int from_place, uint64_t n);
+/* Adds, or compares and swaps, 8 bytes: atomic towards the same of any device of
+ * this process, and nothing else. */
+int gf1l_gpu_atomic(uint8_t *at, int place, int is_add, uint64_t operand, uint64_t swap, uint64_t *old);
+
 /* scatter.c: a gather or scatter list in a domain, or plain memory */
 struct gf1l_list {
 	uint8_t *memory;
+	int place; /* of memory */
 	struct gf1l_dev *dev;
 	struct gf1_pd *pd;
 	const struct gf1_sge *sge;

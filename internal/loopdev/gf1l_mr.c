@@ -40,6 +40,7 @@ struct gf1l_slot {
 	int access;
 	struct gf1_pd *pd;
 	uint8_t *base;
+	int place;
 	uint64_t iova, length;
 	const struct gf1l_qp *only; /* a window that this queue pair bound, or NULL */
 	int nothing;                /* no memory lies behind it */
@@ -147,7 +148,8 @@ static int access_refusal(size_t length, uint64_t iova, unsigned int access)
 	return length == 0 || iova + length < iova ? EINVAL : 0;
 }
 
-static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access)
+/* Also stores where the memory is. */
+static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access, int *place)
 {
 	int rc = access_refusal(length, iova, access);
 
@@ -155,11 +157,15 @@ static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access
 		return rc;
 	if ((uintptr_t)addr + length < (uintptr_t)addr)
 		return EINVAL;
+	rc = gf1l_gpu_find((uintptr_t)addr, length, place);
+	if (rc != 0)
+		return rc < 0 ? -rc : 0;
 	return is_mapped(addr, length) ? 0 : EFAULT;
 }
 
 /* A region over memory that was looked at. */
-static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+static struct region *new_region(struct gf1_pd *pd, void *addr, int place, size_t length, uint64_t iova,
+				 unsigned int access)
 {
 	struct gf1l_ctx *ctx = gf1l_ctx_of(pd->context);
 	struct gf1l_keys *keys = &ctx->dev->keys;
@@ -181,6 +187,7 @@ static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, u
 	slot->access = (int)access;
 	slot->pd = gf1l_root(pd);
 	slot->base = addr;
+	slot->place = place;
 	slot->iova = iova;
 	slot->length = length;
 	slot->nothing = slot->is_window = 0;
@@ -202,13 +209,30 @@ static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, u
 struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct region *region;
-	int rc = refusal(addr, length, iova, access);
+	int place, rc = refusal(addr, length, iova, access, &place);
 
 	if (rc != 0) {
 		errno = rc;
 		return NULL;
 	}
-	region = new_region(pd, addr, length, iova, access);
+	region = new_region(pd, addr, place, length, iova, access);
+	return region != NULL ? &region->mr : NULL;
+}
+
+/* The region of a dma-buf whose memory is a GPU's of this process. */
+static struct gf1_mr *reg_gpu(struct gf1_pd *pd, uint64_t address, uint64_t size, uint64_t offset, size_t length,
+			      uint64_t iova, unsigned int access)
+{
+	struct region *region;
+	int place, rc = EINVAL;
+
+	if (offset <= size && length <= size - offset)
+		rc = gf1l_gpu_find(address + offset, length, &place);
+	if (rc != 1) {
+		errno = rc < 0 ? -rc : EINVAL;
+		return NULL;
+	}
+	region = new_region(pd, (void *)(uintptr_t)(address + offset), place, length, iova, access);
 	return region != NULL ? &region->mr : NULL;
 }
 
@@ -219,10 +243,13 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 	uint64_t in_page = offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 	int protection = (access & ACCESS_LOCAL_WRITE) != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
 	int rc = access_refusal(length, iova, (unsigned int)access);
+	uint64_t address, size;
 	struct region *region;
 	struct stat file;
 	void *mapping;
 
+	if (rc == 0 && gf1l_gpu_find_dma_buf(fd, &address, &size))
+		return reg_gpu(pd, address, size, offset, length, iova, (unsigned int)access);
 	if (rc == 0 && fstat(fd, &file) != 0)
 		rc = errno;
 	if (rc == 0 && (offset + length < offset || offset + length > (uint64_t)file.st_size ||
@@ -235,7 +262,7 @@ struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t len
 	mapping = mmap(NULL, length + in_page, protection, MAP_SHARED, fd, (off_t)(offset - in_page));
 	if (mapping == MAP_FAILED)
 		return NULL;
-	region = new_region(pd, (uint8_t *)mapping + in_page, length, iova, (unsigned int)access);
+	region = new_region(pd, (uint8_t *)mapping + in_page, GF1L_HOST, length, iova, (unsigned int)access);
 	if (region == NULL) {
 		munmap(mapping, length + in_page);
 		return NULL;
@@ -309,7 +336,8 @@ int gf1l_rereg_mr(struct gf1_mr *mr, int flags, struct gf1_pd *pd, void *addr, s
 	struct region *region = GF1L_OF(struct region, mr, mr);
 	struct gf1l_slot *slot = region->slot;
 	unsigned int rights = (flags & REREG_ACCESS) != 0 ? (unsigned int)access : (unsigned int)slot->access;
-	int rc = (flags & REREG_TRANSLATION) != 0 ? refusal(addr, length, (uintptr_t)addr, rights) :
+	int place = slot->place;
+	int rc = (flags & REREG_TRANSLATION) != 0 ? refusal(addr, length, (uintptr_t)addr, rights, &place) :
 						    access_refusal(slot->length, slot->iova, rights);
 
 	if (rc == 0)
@@ -321,6 +349,7 @@ int gf1l_rereg_mr(struct gf1_mr *mr, int flags, struct gf1_pd *pd, void *addr, s
 	slot->access = (int)rights;
 	if ((flags & REREG_TRANSLATION) != 0) {
 		mr->addr = slot->base = addr;
+		slot->place = place;
 		slot->iova = (uintptr_t)addr;
 		mr->length = slot->length = length;
 	}
@@ -337,7 +366,7 @@ int gf1l_rereg_mr(struct gf1_mr *mr, int flags, struct gf1_pd *pd, void *addr, s
 struct gf1_mr *gf1l_alloc_null_mr(struct gf1_pd *pd)
 {
 	static uint8_t nothing;
-	struct region *region = new_region(pd, &nothing, SIZE_MAX, 0, ACCESS_LOCAL_WRITE);
+	struct region *region = new_region(pd, &nothing, GF1L_HOST, SIZE_MAX, 0, ACCESS_LOCAL_WRITE);
 
 	if (region == NULL)
 		return NULL;
@@ -357,7 +386,7 @@ struct gf1_mr *gf1l_reg_own(struct gf1_pd *pd, void *addr, size_t length, unsign
 		errno = rc;
 		return NULL;
 	}
-	region = new_region(pd, addr, length, 0, access & ~(unsigned int)ACCESS_ZERO_BASED);
+	region = new_region(pd, addr, GF1L_HOST, length, 0, access & ~(unsigned int)ACCESS_ZERO_BASED);
 	if (region == NULL)
 		return NULL;
 	region->mr.addr = NULL;
@@ -419,6 +448,11 @@ int gf1l_is_nothing(const struct gf1l_slot *slot)
 int gf1l_is_anothers(const struct gf1l_slot *slot, const struct gf1l_qp *qp)
 {
 	return slot->only != NULL && slot->only != qp;
+}
+
+int gf1l_place_of(const struct gf1l_slot *slot)
+{
+	return slot->place;
 }
 
 void gf1l_close_mem(struct gf1l_slot *slot)
@@ -507,6 +541,7 @@ int gf1l_window_bind(struct gf1l_qp *qp, const struct gf1l_bind *bind)
 	of->windows++;
 	slot->access = (int)bind->access;
 	slot->base = of->base + (bind->addr - of->iova);
+	slot->place = of->place;
 	slot->iova = (bind->access & ACCESS_ZERO_BASED) != 0 ? 0 : bind->addr;
 	slot->length = bind->length;
 	slot->only = bind->type == MW_TYPE_2 ? qp : NULL;

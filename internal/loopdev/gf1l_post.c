@@ -33,6 +33,18 @@ static int opcode_fits(int type, int opcode)
 	return 0;
 }
 
+/* Inline bytes are taken by the CPU, which cannot reach a GPU's. */
+static int inline_of_gpu(const struct gf1_send_wr *wr)
+{
+	int32_t i;
+	int place;
+
+	for (i = 0; i < wr->num_sge; i++)
+		if (gf1l_gpu_find(wr->sg_list[i].addr, wr->sg_list[i].length, &place) != 0)
+			return 1;
+	return 0;
+}
+
 static void store_inline(struct gf1l_swqe *wqe, const struct gf1_send_wr *wr)
 {
 	uint8_t *at = (uint8_t *)wqe->sge;
@@ -95,6 +107,8 @@ int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 	length = gf1l_sge_total(wr->sg_list, (uint32_t)wr->num_sge);
 	if ((wr->send_flags & SEND_INLINE) != 0 && (length > cap->max_inline_data || gf1l_is_answered(wr->opcode)))
 		return EINVAL;
+	if ((wr->send_flags & SEND_INLINE) != 0 && inline_of_gpu(wr))
+		return EFAULT;
 	if (qp->tail - __atomic_load_n(&qp->reclaimed, __ATOMIC_ACQUIRE) >= cap->max_send_wr)
 		return ENOMEM;
 	wqe = gf1l_swqe_at(qp, qp->tail);

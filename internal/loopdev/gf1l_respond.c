@@ -154,12 +154,27 @@ static enum gf1l_answer receive_send(struct gf1l_qp *to, struct gf1l_qp *from, s
 	return answer;
 }
 
+/* Carries out an atomic operation and stores what was there before. */
+static int change(uint8_t *at, int place, const struct gf1l_swqe *wqe, uint64_t *old)
+{
+	int is_add = wqe->opcode == WR_ATOMIC_FETCH_AND_ADD;
+
+	*old = wqe->compare_add;
+	if (place != GF1L_HOST)
+		return gf1l_gpu_atomic(at, place, is_add, wqe->compare_add, wqe->swap, old);
+	if (is_add)
+		*old = __atomic_fetch_add((uint64_t *)at, wqe->compare_add, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n((uint64_t *)at, old, wqe->swap, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 /* One-sided access to the responder's memory. */
 static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l_swqe *wqe, int right)
 {
 	struct gf1l_list local = gf1l_send_list(from, wqe), remote = { 0 };
 	struct gf1l_slot *slot;
-	uint64_t old, expected;
+	uint64_t old;
 	int rc;
 
 	if ((to->attr.qp_access_flags & (uint32_t)right) == 0)
@@ -179,6 +194,7 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 		gf1l_close_mem(slot);
 		return ANSWER_ACCESS;
 	}
+	remote.place = gf1l_place_of(slot);
 	switch (wqe->opcode) {
 	case WR_RDMA_READ:
 		rc = gf1l_move(&local, 0, &remote, wqe->length);
@@ -189,14 +205,12 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 			gf1l_close_mem(slot);
 			return ANSWER_INVALID_REQUEST;
 		}
-		if (wqe->opcode == WR_ATOMIC_FETCH_AND_ADD) {
-			old = __atomic_fetch_add((uint64_t *)remote.memory, wqe->compare_add, __ATOMIC_SEQ_CST);
-		} else {
-			expected = wqe->compare_add;
-			__atomic_compare_exchange_n((uint64_t *)remote.memory, &expected, wqe->swap, 0,
-						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-			old = expected;
+		rc = change(remote.memory, remote.place, wqe, &old);
+		if (rc != 0) {
+			gf1l_close_mem(slot);
+			return ANSWER_OPERATION;
 		}
+		remote.place = GF1L_HOST;
 		remote.memory = (uint8_t *)&old;
 		rc = gf1l_move(&local, 0, &remote, sizeof(old));
 		break;
@@ -204,7 +218,10 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 		rc = gf1l_move(&remote, 0, &local, wqe->length);
 	}
 	gf1l_close_mem(slot);
-	return rc == 0 ? ANSWER_ACK : ANSWER_LOCAL;
+	if (rc == 0)
+		return ANSWER_ACK;
+	/* A GPU that failed. */
+	return remote.place != GF1L_HOST ? ANSWER_OPERATION : ANSWER_LOCAL;
 }
 
 static enum gf1l_answer receive_write_imm(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l_swqe *wqe,
@@ -250,6 +267,7 @@ static enum gf1l_answer write_at_once(struct gf1l_qp *to, const struct gf1l_swqe
 {
 	struct gf1l_slot *slot;
 	uint8_t *at;
+	int rc = 0;
 
 	if ((to->attr.qp_access_flags & ACCESS_REMOTE_WRITE) == 0 || wqe->remote_addr % sizeof(uint64_t) != 0)
 		return ANSWER_INVALID_REQUEST;
@@ -257,9 +275,12 @@ static enum gf1l_answer write_at_once(struct gf1l_qp *to, const struct gf1l_swqe
 			   ACCESS_REMOTE_WRITE, &slot);
 	if (at == NULL)
 		return ANSWER_ACCESS;
-	__atomic_store_n((uint64_t *)at, wqe->compare_add, __ATOMIC_SEQ_CST);
+	if (gf1l_place_of(slot) != GF1L_HOST)
+		rc = gf1l_gpu_move(at, gf1l_place_of(slot), &wqe->compare_add, GF1L_HOST, sizeof(uint64_t));
+	else
+		__atomic_store_n((uint64_t *)at, wqe->compare_add, __ATOMIC_SEQ_CST);
 	gf1l_close_mem(slot);
-	return ANSWER_ACK;
+	return rc == 0 ? ANSWER_ACK : ANSWER_OPERATION;
 }
 
 /* Under to's rq_lock. */
