@@ -104,24 +104,15 @@ func (g *Group) err(op string, err error) error {
 // connection is open or a buffer or message is not released.
 func (g *Group) Close() error {
 	const op = "close group"
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return nil
-	}
-	if g.making > 0 {
-		return g.err(op, fmt.Errorf("%d connections are open: %w", g.making, verbs.ErrBusy))
-	}
-	if g.leases > 0 {
-		return g.err(op, fmt.Errorf("messages of %d connections are not released: %w", g.leases, verbs.ErrBusy))
-	}
-	if err := g.pool.close(); err != nil {
+	list, err := g.shut()
+	if err != nil {
 		return g.err(op, err)
 	}
-	g.closed = true
-	close(g.stop)
+	if list == nil {
+		return nil
+	}
 	var errs []error
-	for _, s := range g.polls {
+	for _, s := range list {
 		errs = append(errs, s.cq.Close())
 	}
 	g.wg.Wait()
@@ -130,6 +121,28 @@ func (g *Group) Close() error {
 		return g.err(op, err)
 	}
 	return nil
+}
+
+// shut lets no more connections in and returns the queues to be closed; nil if
+// that was done before.
+func (g *Group) shut() ([]*shard, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, nil
+	}
+	if g.making > 0 {
+		return nil, fmt.Errorf("%d connections are open: %w", g.making, verbs.ErrBusy)
+	}
+	if g.leases > 0 {
+		return nil, fmt.Errorf("messages of %d connections are not released: %w", g.leases, verbs.ErrBusy)
+	}
+	if err := g.pool.close(); err != nil {
+		return nil, err
+	}
+	g.closed = true
+	close(g.stop)
+	return append([]*shard{}, g.polls...), nil
 }
 
 // CloseAll aborts the group's connections and closes it.
