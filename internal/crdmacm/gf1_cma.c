@@ -271,21 +271,6 @@ void gf1_cm_freeaddrinfo(const struct gf1_cm *v, struct gf1_cm_addrinfo *list)
 	v->freeaddrinfo(list);
 }
 
-int gf1_cm_resolve_addrinfo(const struct gf1_cm *v, struct gf1_cm_id *id, const char *node, const char *service,
-			    const struct gf1_cm_addrinfo *hints)
-{
-	if (v->resolve_addrinfo == NULL)
-		return EOPNOTSUPP;
-	return CALL(v->resolve_addrinfo(id, node, service, hints));
-}
-
-int gf1_cm_query_addrinfo(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_cm_addrinfo **out)
-{
-	if (v->query_addrinfo == NULL)
-		return EOPNOTSUPP;
-	return CALL(v->query_addrinfo(id, out));
-}
-
 int gf1_cm_create_ep(const struct gf1_cm *v, struct gf1_cm_addrinfo *info, struct gf1_cm_id **out)
 {
 	return CALL(v->create_ep(out, info, NULL, NULL));
@@ -294,35 +279,4 @@ int gf1_cm_create_ep(const struct gf1_cm *v, struct gf1_cm_addrinfo *info, struc
 void gf1_cm_destroy_ep(const struct gf1_cm *v, struct gf1_cm_id *id)
 {
 	v->destroy_ep(id);
-}
-
-int gf1_cm_get_request(const struct gf1_cm *v, struct gf1_cm_id *listener, struct gf1_cm_id **out)
-{
-	return CALL(v->get_request(listener, out));
-}
-
-int gf1_cm_create_qp(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
-{
-	return CALL(v->create_qp(id, pd, attr));
-}
-
-int gf1_cm_destroy_qp(const struct gf1_cm *v, struct gf1_cm_id *id)
-{
-	if (id->qp == NULL)
-		return EINVAL;
-	v->destroy_qp(id);
-	return 0;
-}
-
-int gf1_cm_create_srq(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_pd *pd, struct gf1_srq_init_attr *attr)
-{
-	return CALL(v->create_srq(id, pd, attr));
-}
-
-int gf1_cm_destroy_srq(const struct gf1_cm *v, struct gf1_cm_id *id)
-{
-	if (id->srq == NULL)
-		return EINVAL;
-	v->destroy_srq(id);
-	return 0;
 }

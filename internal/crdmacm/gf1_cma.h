@@ -15,14 +15,9 @@
 	X(int, resolve_addr, \
 	  (struct gf1_cm_id * id, struct sockaddr * source, struct sockaddr * destination, int timeout_ms)) \
 	X(int, resolve_route, (struct gf1_cm_id * id, int timeout_ms)) \
-	X(int, create_qp, (struct gf1_cm_id * id, struct gf1_pd * pd, struct gf1_qp_init_attr * attr)) \
-	X(void, destroy_qp, (struct gf1_cm_id * id)) \
-	X(int, create_srq, (struct gf1_cm_id * id, struct gf1_pd * pd, struct gf1_srq_init_attr * attr)) \
-	X(void, destroy_srq, (struct gf1_cm_id * id)) \
 	X(int, connect, (struct gf1_cm_id * id, struct gf1_cm_conn_param * param)) \
 	X(int, establish, (struct gf1_cm_id * id)) \
 	X(int, listen, (struct gf1_cm_id * id, int backlog)) \
-	X(int, get_request, (struct gf1_cm_id * listen, struct gf1_cm_id * *id)) \
 	X(int, accept, (struct gf1_cm_id * id, struct gf1_cm_conn_param * param)) \
 	X(int, reject, (struct gf1_cm_id * id, const void *data, uint8_t len)) \
 	X(int, reject_ece, (struct gf1_cm_id * id, const void *data, uint8_t len)) \
@@ -54,11 +49,7 @@
 
 /* X(result, name, arguments, since): what only later releases export. */
 #define GF1_CM_LATER_FUNCTIONS(X) \
-	X(int, write_cm_event, (struct gf1_cm_id * id, int event, int status, uint64_t arg), "rdma-core 60") \
-	X(int, resolve_addrinfo, \
-	  (struct gf1_cm_id * id, const char *node, const char *service, const struct gf1_cm_addrinfo *hints), \
-	  "rdma-core 60") \
-	X(int, query_addrinfo, (struct gf1_cm_id * id, struct gf1_cm_addrinfo * *info), "rdma-core 60")
+	X(int, write_cm_event, (struct gf1_cm_id * id, int event, int status, uint64_t arg), "rdma-core 60")
 
 struct gf1_cm {
 #define GF1_CM_FIELD(result, name, args, ...) result(*name) args;
@@ -126,16 +117,8 @@ int gf1_cm_ports(const struct gf1_cm *v, struct gf1_cm_id *id, uint16_t *source,
 int gf1_cm_getaddrinfo(const struct gf1_cm *v, const char *node, const char *service,
 		       const struct gf1_cm_addrinfo *hints, struct gf1_cm_addrinfo **out);
 void gf1_cm_freeaddrinfo(const struct gf1_cm *v, struct gf1_cm_addrinfo *list);
-int gf1_cm_resolve_addrinfo(const struct gf1_cm *v, struct gf1_cm_id *id, const char *node, const char *service,
-			    const struct gf1_cm_addrinfo *hints);
-int gf1_cm_query_addrinfo(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_cm_addrinfo **out);
-/* Without attr, an endpoint has no queue pair. */
+/* The endpoint has no queue pair. */
 int gf1_cm_create_ep(const struct gf1_cm *v, struct gf1_cm_addrinfo *info, struct gf1_cm_id **out);
 void gf1_cm_destroy_ep(const struct gf1_cm *v, struct gf1_cm_id *id);
-int gf1_cm_get_request(const struct gf1_cm *v, struct gf1_cm_id *listener, struct gf1_cm_id **out);
-int gf1_cm_create_qp(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_pd *pd, struct gf1_qp_init_attr *attr);
-int gf1_cm_destroy_qp(const struct gf1_cm *v, struct gf1_cm_id *id);
-int gf1_cm_create_srq(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_pd *pd, struct gf1_srq_init_attr *attr);
-int gf1_cm_destroy_srq(const struct gf1_cm *v, struct gf1_cm_id *id);
 
 #endif

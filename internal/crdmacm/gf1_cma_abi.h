@@ -9,9 +9,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-struct gf1_qp_init_attr_ex;
-struct gf1_srq_init_attr_ex;
-
 /* A native InfiniBand address (AF_IB). All but the scope are big-endian. */
 struct gf1_sockaddr_ib {
 	unsigned short family;

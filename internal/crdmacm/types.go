@@ -1,12 +1,30 @@
 package crdmacm
 
-import "github.com/gofabric/gofabric/internal/cverbs"
+import (
+	"encoding/binary"
+
+	"github.com/gofabric/gofabric/internal/cverbs"
+)
 
 // PrivateMost is the most private data that a connection parameter can have.
 const PrivateMost = 255
 
 // Sockaddr is a socket address as the kernel has it (struct sockaddr_storage).
 type Sockaddr [128]byte
+
+// len returns how many bytes of it count, which the kernel checks.
+func (s *Sockaddr) len() int {
+	const afInet, afInet6 = 2, 10
+	switch binary.NativeEndian.Uint16(s[:]) {
+	case afInet:
+		return 16
+	case afInet6:
+		return 28
+	case AF_IB:
+		return 48
+	}
+	return 0
+}
 
 // ConnParam is struct rdma_conn_param.
 type ConnParam struct {

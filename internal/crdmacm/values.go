@@ -59,12 +59,8 @@ const (
 	IBV_PATH_FLAG_INBOUND_REVERSE = 1 << 5
 )
 
-// Events that rdma-core 60 and later have.
-const (
-	EventAddrInfoResolved = 16
-	EventAddrInfoError    = 17
-	EventUser             = 18
-)
+// EventUser is RDMA_CM_EVENT_USER, which rdma-core 60 and later have.
+const EventUser = 18
 
 // AF_IB is the address family of native InfiniBand addresses.
 const AF_IB = 27

@@ -212,6 +212,10 @@ type ownQueue struct {
 
 // makeQP makes the queue pair of a connection whose place is known.
 func (o EndpointOptions) makeQP(ctx context.Context, at Location) (*verbs.QP, *ownQueue, error) {
+	return o.makeTyped(ctx, at, verbs.RC, 0)
+}
+
+func (o EndpointOptions) makeTyped(ctx context.Context, at Location, kind verbs.QPType, qkey uint32) (*verbs.QP, *ownQueue, error) {
 	if o.QueuePair != nil {
 		qp, err := o.QueuePair(ctx, at)
 		switch {
@@ -221,6 +225,9 @@ func (o EndpointOptions) makeQP(ctx context.Context, at Location) (*verbs.QP, *o
 			return nil, nil, errors.New("QueuePair returned none")
 		case qp.PD().Device().Name() != at.Device:
 			err := fmt.Errorf("QueuePair made one on %s: the address leads to %s", qp.PD().Device().Name(), at.Device)
+			return nil, nil, errors.Join(err, qp.Close())
+		case qp.Type() != kind:
+			err := fmt.Errorf("QueuePair made one of type %v: it takes %v", qp.Type(), kind)
 			return nil, nil, errors.Join(err, qp.Close())
 		}
 		return qp, nil, nil
@@ -233,7 +240,7 @@ func (o EndpointOptions) makeQP(ctx context.Context, at Location) (*verbs.QP, *o
 	if err != nil {
 		return nil, nil, errors.Join(err, device.Release())
 	}
-	qp, err := device.PD.CreateQP(verbs.QPOptions{SendCQ: cq, RecvCQ: cq, Port: at.Port})
+	qp, err := device.PD.CreateQP(verbs.QPOptions{SendCQ: cq, RecvCQ: cq, Port: at.Port, Type: kind, QKey: qkey})
 	if err != nil {
 		return nil, nil, errors.Join(err, cq.Close(), device.Release())
 	}

@@ -11,7 +11,7 @@ import (
 // EventType is what happened to an id (enum rdma_cm_event_type).
 type EventType int32
 
-// Events of the connection manager. The last three come with rdma-core 60.
+// Events of the connection manager. The last comes with rdma-core 60.
 const (
 	EventAddrResolved    EventType = crdmacm.RDMA_CM_EVENT_ADDR_RESOLVED
 	EventAddrError       EventType = crdmacm.RDMA_CM_EVENT_ADDR_ERROR
@@ -29,8 +29,6 @@ const (
 	EventMulticastError  EventType = crdmacm.RDMA_CM_EVENT_MULTICAST_ERROR
 	EventAddrChange      EventType = crdmacm.RDMA_CM_EVENT_ADDR_CHANGE
 	EventTimewaitExit    EventType = crdmacm.RDMA_CM_EVENT_TIMEWAIT_EXIT
-	EventInfoResolved    EventType = crdmacm.EventAddrInfoResolved
-	EventInfoError       EventType = crdmacm.EventAddrInfoError
 	EventUser            EventType = crdmacm.EventUser
 )
 
@@ -42,7 +40,7 @@ var eventNames = map[EventType]string{
 	EventEstablished: "established", EventDisconnected: "disconnected", EventDeviceRemoval: "device removal",
 	EventMulticastJoin: "multicast join", EventMulticastError: "multicast error",
 	EventAddrChange: "address change", EventTimewaitExit: "timewait exit",
-	EventInfoResolved: "address info resolved", EventInfoError: "address info error", EventUser: "user event",
+	EventUser: "user event",
 }
 
 // String names the event.
@@ -100,7 +98,7 @@ func (ev Event) Err() error {
 	case EventRejected:
 		return &RejectError{Reason: RejectReason(ev.Status), Data: ev.Data}
 	case EventAddrError, EventRouteError, EventConnectError, EventUnreachable, EventDisconnected,
-		EventDeviceRemoval, EventMulticastError, EventInfoError:
+		EventDeviceRemoval, EventMulticastError:
 	default:
 		if ev.Status == 0 {
 			return nil

@@ -234,6 +234,9 @@ func (r *Request) Accept(ctx context.Context, o EndpointOptions) (*Endpoint, err
 	if r.done {
 		return nil, r.id.err(op, errAnswered)
 	}
+	if r.id.opts.PortSpace.datagrams() {
+		return nil, r.id.err(op, errors.New("the request is for a datagram service: use Answer"))
+	}
 	data, err := outgoing(o.PrivateData, o.Framed, MostReplyData)
 	if err = errors.Join(err, o.check()); err != nil {
 		return nil, r.id.err(op, err)
