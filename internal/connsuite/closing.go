@@ -22,7 +22,7 @@ var closeCases = []Case{
 	{"CloseWithWaiters", closeWithWaiters},
 	{"ClosePeerDoesNotClose", peerDoesNotClose},
 	{"CloseWithLargeMessagesUnderWay", closeLarge},
-	{"GroupCloseAll", groupCloseAll},
+	{"HubCloseAll", hubCloseAll},
 	{"OpenedAndClosedOften", openedOften},
 }
 
@@ -173,7 +173,7 @@ func closeLarge(r *Rig) {
 	}
 }
 
-func groupCloseAll(r *Rig) {
+func hubCloseAll(r *Rig) {
 	var conns []*rdmacm.Conn
 	for range 5 {
 		a, _ := r.pair(rdmacm.ConnOptions{})

@@ -143,7 +143,7 @@ func optionsChecked(r *Rig) {
 		_, err := r.A.Prepare(o)
 		require.Error(r, err, "%+v", o)
 	}
-	_, err := rdmacm.NewGroup(r.A.Device(), rdmacm.GroupOptions{CQDepth: -1})
+	_, err := rdmacm.NewHub(r.A.Device(), rdmacm.HubOptions{CQDepth: -1})
 	require.Error(r, err)
 	p, err := r.A.Prepare(rdmacm.ConnOptions{})
 	require.NoError(r, err)

@@ -33,8 +33,8 @@ func isAny(err error, targets ...error) bool {
 	return false
 }
 
-// memory registers memory of a group, filled with what nobody guesses.
-func (r *Rig) memory(g *rdmacm.Group, size int, access verbs.Access) *verbs.MR {
+// memory registers memory of a hub, filled with what nobody guesses.
+func (r *Rig) memory(g *rdmacm.Hub, size int, access verbs.Access) *verbs.MR {
 	mr, err := g.PD().AllocMR(size, verbs.MROptions{Access: access})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, mr.Close()) })

@@ -42,12 +42,12 @@ func Run(t *testing.T, device string) {
 type Connector func(r *Rig, a, b rdmacm.ConnOptions) (x, y *rdmacm.Conn)
 
 // RunOver runs the cases that need no foreign peer over another way to connect.
-// The groups are the connector's to name.
-func RunOver(t *testing.T, groups func(t testing.TB) (a, b *rdmacm.Group), connect Connector) {
+// The hubs are the connector's to name.
+func RunOver(t *testing.T, hubs func(t testing.TB) (a, b *rdmacm.Hub), connect Connector) {
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			r := newRig(t)
-			r.A, r.B = groups(t)
+			r.A, r.B = hubs(t)
 			r.connect = connect
 			c.Run(r)
 		})
@@ -57,10 +57,10 @@ func RunOver(t *testing.T, groups func(t testing.TB) (a, b *rdmacm.Group), conne
 // patience bounds every wait of the suite. Emulated machines are slow.
 const patience = 60 * time.Second
 
-// Rig is a device under test with a group for each end.
+// Rig is a device under test with a hub for each end.
 type Rig struct {
 	testing.TB
-	A, B    *rdmacm.Group
+	A, B    *rdmacm.Hub
 	ctx     context.Context
 	connect Connector
 }
@@ -76,13 +76,13 @@ func byHand(t testing.TB, device string) *Rig {
 	dev, err := verbs.Open(device)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
-	r.A, r.B = r.group(dev), r.group(dev)
+	r.A, r.B = r.hub(dev), r.hub(dev)
 	r.connect = ByHand
 	return r
 }
 
-func (r *Rig) group(dev *verbs.Device) *rdmacm.Group {
-	g, err := rdmacm.NewGroup(dev, rdmacm.GroupOptions{CQDepth: 1024})
+func (r *Rig) hub(dev *verbs.Device) *rdmacm.Hub {
+	g, err := rdmacm.NewHub(dev, rdmacm.HubOptions{CQDepth: 1024})
 	require.NoError(r, err)
 	r.Cleanup(func() { require.NoError(r, g.CloseAll()) })
 	return g

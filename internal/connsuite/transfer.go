@@ -27,7 +27,7 @@ var transferCases = []Case{
 	{"MessageTooLong", tooLong},
 	{"MessageOutlivesItsConnection", outlives},
 	{"ReleaseTwice", releaseTwice},
-	{"ManyConnectionsOfAGroup", manyConnections},
+	{"ManyConnectionsOfAHub", manyConnections},
 }
 
 func message(r *Rig) {

@@ -24,7 +24,7 @@ import (
 // on, and the memory stays the adapter's until it has done with it. A Send that
 // its context ended has sent nothing.
 type Conn struct {
-	group *Group
+	hub   *Hub
 	shard *shard
 	opts  ConnOptions
 	qp    *verbs.QP
@@ -48,7 +48,7 @@ type Conn struct {
 	counts connCounts
 
 	active  atomic.Bool // there were completions since the last look
-	lastUse time.Time   // as far as the group's probing knows
+	lastUse time.Time   // as far as the hub's probing knows
 
 	closing sync.Mutex // of whoever closes
 	closed  bool
@@ -60,6 +60,9 @@ type link interface {
 	Gone() <-chan struct{}
 	// Leave tells the peer and frees the link. The queue pair is closed.
 	Leave() error
+	// Left is called when nothing of the connection is left on its hub, but
+	// messages that were not released.
+	Left() error
 }
 
 // Pending is one side of a connection that is not connected yet: a queue pair
@@ -67,11 +70,11 @@ type link interface {
 // is safe for concurrent use.
 type Pending struct{ c *Conn }
 
-// Prepare makes a queue pair on the group's completion queues and posts its
+// Prepare makes a queue pair on the hub's completion queues and posts its
 // receives. The peer needs its Endpoint.
-func (g *Group) Prepare(opts ConnOptions) (*Pending, error) {
-	return g.prepare(opts, func(o verbs.QPOptions) (*verbs.QP, error) {
-		qp, err := g.pd.CreateQP(o)
+func (h *Hub) Prepare(opts ConnOptions) (*Pending, error) {
+	return h.prepare(opts, func(o verbs.QPOptions) (*verbs.QP, error) {
+		qp, err := h.pd.CreateQP(o)
 		if err != nil {
 			return nil, err
 		}
@@ -83,23 +86,23 @@ func (g *Group) Prepare(opts ConnOptions) (*Pending, error) {
 }
 
 // prepare is Prepare with a queue pair that the caller makes and brings to INIT.
-func (g *Group) prepare(opts ConnOptions, create func(verbs.QPOptions) (*verbs.QP, error)) (*Pending, error) {
+func (h *Hub) prepare(opts ConnOptions, create func(verbs.QPOptions) (*verbs.QP, error)) (*Pending, error) {
 	const op = "prepare connection"
 	opts, err := opts.withDefaults()
 	if err != nil {
-		return nil, g.err(op, err)
+		return nil, h.err(op, err)
 	}
-	c := &Conn{group: g, opts: opts, depth: opts.sends(), dead: make(chan struct{}), greeted: make(chan struct{})}
+	c := &Conn{hub: h, opts: opts, depth: opts.sends(), dead: make(chan struct{}), greeted: make(chan struct{})}
 	c.regions.init()
-	if err := c.recv.init(g.pd, &opts); err != nil {
-		return nil, g.err(op, err)
+	if err := c.recv.init(h.pd, &opts); err != nil {
+		return nil, h.err(op, err)
 	}
-	if c.shard, err = g.reserve(c.requests()); err != nil {
-		return nil, g.err(op, errors.Join(err, c.recv.free()))
+	if c.shard, err = h.reserve(c.requests()); err != nil {
+		return nil, h.err(op, errors.Join(err, c.recv.free()))
 	}
 	undo := func(err error) (*Pending, error) {
-		g.unreserve(c.shard, c.requests())
-		return nil, g.err(op, errors.Join(err, c.recv.free()))
+		h.unreserve(c.shard, c.requests())
+		return nil, h.err(op, errors.Join(err, c.recv.free()))
 	}
 	o := opts.QP
 	o.Type, o.SRQ, o.SendCQ, o.RecvCQ = verbs.RC, nil, c.shard.cq, c.shard.cq
@@ -121,7 +124,7 @@ func (g *Group) prepare(opts ConnOptions, create func(verbs.QPOptions) (*verbs.Q
 		c.shard.remove(c)
 		return undo(err)
 	}
-	g.enter(c)
+	h.enter(c)
 	return &Pending{c}, nil
 }
 
@@ -227,11 +230,11 @@ func (c *Conn) fault(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &ConnError{Op: op, Device: c.group.dev.Name(), QPN: c.qp.Num(), Err: err}
+	return &ConnError{Op: op, Device: c.hub.dev.Name(), QPN: c.qp.Num(), Err: err}
 }
 
-// Group returns the group that the connection belongs to.
-func (c *Conn) Group() *Group { return c.group }
+// Hub returns the hub that the connection belongs to.
+func (c *Conn) Hub() *Hub { return c.hub }
 
 // QPN returns the number of the connection's queue pair, 24 bits.
 func (c *Conn) QPN() uint32 { return c.qp.Num() }

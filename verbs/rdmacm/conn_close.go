@@ -76,7 +76,7 @@ func (c *Conn) drain(ctx context.Context) error {
 		return nil // there is nothing to wait for, and the user knows
 	}
 	if err := c.CloseWrite(ctx); err != nil {
-		if c.send.onlyEndLost() && c.recv.atEnd() {
+		if c.recv.atEnd() && c.over() != nil && c.send.onlyEndLost() {
 			return nil // the peer had closed too, and left before it acknowledged the end
 		}
 		return err
@@ -155,11 +155,14 @@ func (c *Conn) teardown(reason error) error {
 	}
 	kept, err := c.recv.drop()
 	if errs = append(errs, err); kept {
-		c.group.kept(1)
+		c.hub.kept(1)
 	}
-	c.group.leave(c)
-	c.group.unreserve(c.shard, c.requests())
+	c.hub.leave(c)
+	c.hub.unreserve(c.shard, c.requests())
 	c.closed = true
+	if c.link != nil {
+		errs = append(errs, c.link.Left())
+	}
 	return errors.Join(errs...)
 }
 

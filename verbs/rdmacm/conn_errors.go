@@ -31,7 +31,7 @@ var (
 	ErrBufferInUse = errors.New("the buffer is not the caller's now")
 )
 
-// ConnError says what failed on which connection or group, and why.
+// ConnError says what failed on which connection or hub, and why.
 type ConnError struct {
 	Op     string // "send"
 	Device string // "mlx5_0"

@@ -60,7 +60,7 @@ func (c *Conn) Read(ctx context.Context, r *RemoteRegion, off uint64, p []byte) 
 	if len(p) == 0 {
 		return c.fault(op, r.check(c, off, 0, RegionRead))
 	}
-	buf, err := c.group.pool.get(len(p))
+	buf, err := c.hub.pool.get(len(p))
 	if err != nil {
 		return c.fault(op, err)
 	}
@@ -80,7 +80,7 @@ func (c *Conn) Write(ctx context.Context, r *RemoteRegion, off uint64, p []byte)
 	if len(p) == 0 {
 		return c.fault(op, r.check(c, off, 0, RegionWrite))
 	}
-	buf, err := c.group.pool.get(len(p))
+	buf, err := c.hub.pool.get(len(p))
 	if err != nil {
 		return c.fault(op, err)
 	}

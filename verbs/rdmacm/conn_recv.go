@@ -236,9 +236,9 @@ func (m Message) Release() {
 		r.mu.Unlock()
 		if last {
 			// There is nobody to tell of an error: what cannot be freed
-			// keeps the group's PD from closing.
+			// keeps the hub's PD from closing.
 			_ = r.free()
-			m.c.group.kept(-1)
+			m.c.hub.kept(-1)
 		}
 		return
 	}

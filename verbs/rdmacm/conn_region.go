@@ -72,7 +72,7 @@ func (r *regions) init() {
 
 // Advertise lets the peer read or write n bytes of a memory region, from off,
 // under a name of up to 128 bytes; a later region of the same name takes its
-// place at the peer. The memory must be registered in the group's PD, with the
+// place at the peer. The memory must be registered in the hub's PD, with the
 // rights that are given, and stay so until Revoke has returned or the connection
 // is closed.
 func (c *Conn) Advertise(ctx context.Context, name string, mr *verbs.MR, off, n int, access RegionAccess) (*Region, error) {

@@ -76,9 +76,7 @@ func (s *sendSide) completed(seq uint32, wc *verbs.Completion) {
 	last := s.sent.Load()
 	next := last + (seq-last)&(sendBit-1) + 1
 	if wc.Err() != nil {
-		if s.c.over() == nil {
-			s.lost.Store(int64(next))
-		}
+		s.lost.CompareAndSwap(0, int64(next))
 		s.c.fail(whyFailed(wc))
 	} else {
 		s.sentOK.Store(next)
@@ -87,11 +85,20 @@ func (s *sendSide) completed(seq uint32, wc *verbs.Completion) {
 }
 
 // onlyEndLost reports whether everything but the end was acknowledged: requests of
-// a reliable queue pair end in order.
+// a reliable queue pair end in order. The connection is over, and what was posted
+// is being flushed.
 func (s *sendSide) onlyEndLost() bool {
+	const patience, step = 100 * time.Millisecond, time.Millisecond
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ended && s.lost.Load() == int64(s.endSeq+1)
+	ended, seq := s.ended, s.endSeq
+	s.mu.Unlock()
+	if !ended {
+		return false
+	}
+	for end := time.Now().Add(patience); int32(s.sent.Load()-seq) <= 0 && time.Now().Before(end); {
+		time.Sleep(step)
+	}
+	return int32(s.sentOK.Load()-seq) > 0 || s.lost.Load() == int64(seq+1)
 }
 
 // credit takes in what the peer returned.
@@ -290,7 +297,7 @@ func (s *sendSide) addBody(k kind, write func([]byte) []byte) bool {
 
 // body makes a buffer that the connection owns.
 func (s *sendSide) body(write func([]byte) []byte) (*Buffer, error) {
-	buf, err := s.c.group.pool.get(1 << minClass)
+	buf, err := s.c.hub.pool.get(1 << minClass)
 	if err != nil {
 		return nil, err
 	}
@@ -346,7 +353,7 @@ func (c *Conn) Send(ctx context.Context, p []byte) error {
 	if len(p) == 0 {
 		return c.fault(op, c.send.message(ctx, nil, nil))
 	}
-	buf, err := c.group.pool.get(len(p))
+	buf, err := c.hub.pool.get(len(p))
 	if err != nil {
 		return c.fault(op, err)
 	}

@@ -43,8 +43,8 @@ func (c *Conn) Stats() ConnStats {
 	return st
 }
 
-// GroupStats is what a group holds.
-type GroupStats struct {
+// HubStats is what a hub holds.
+type HubStats struct {
 	Conns         int // that are open
 	CQs           int // completion queues, each with a goroutine
 	Polls         uint64
@@ -54,15 +54,15 @@ type GroupStats struct {
 	BuffersInUse  int64
 }
 
-// Stats returns what the group holds now.
-func (g *Group) Stats() GroupStats {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	st := GroupStats{
-		Conns: len(g.conns), CQs: len(g.polls),
-		PoolBytes: g.pool.bytes.Load(), HugePageBytes: g.pool.hugeBytes.Load(), BuffersInUse: g.pool.held.Load(),
+// Stats returns what the hub holds now.
+func (h *Hub) Stats() HubStats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := HubStats{
+		Conns: len(h.conns), CQs: len(h.polls),
+		PoolBytes: h.pool.bytes.Load(), HugePageBytes: h.pool.hugeBytes.Load(), BuffersInUse: h.pool.held.Load(),
 	}
-	for _, s := range g.polls {
+	for _, s := range h.polls {
 		st.Polls += s.polls.Load()
 		st.Completions += s.completions.Load()
 	}

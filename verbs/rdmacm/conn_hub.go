@@ -12,27 +12,30 @@ import (
 	"github.com/gofabric/gofabric/verbs"
 )
 
-// GroupOptions are the options of a group.
-type GroupOptions struct {
-	// CQDepth is how many completions each of the group's queues holds; zero is
+// HubOptions are the options of a hub.
+type HubOptions struct {
+	// CQDepth is how many completions each of the hub's queues holds; zero is
 	// 8192, or what the device allows. Connections take as much of it as their
-	// queues are deep, and the group makes another queue when one is used up.
+	// queues are deep, and the hub makes another queue when one is used up.
 	CQDepth int
 }
 
-// Group is what connections on a device share: a protection domain, registered
+// Hub is what connections on a device share: a protection domain, registered
 // memory, completion queues and a goroutine for each of those. Ten thousand
 // connections need no thread of their own and no goroutine that waits. It is safe
 // for concurrent use.
 //
-// Peers of one group are in one protection domain: one that guesses keys could
+// Peers of one hub are in one protection domain: one that guesses keys could
 // reach what others were given. Peers that must not trust each other belong in
-// groups of their own.
-type Group struct {
+// hubs of their own.
+type Hub struct {
 	dev   *verbs.Device
 	pd    *verbs.PD
 	pool  pool
 	depth int
+	// shared is the device's name if the hub belongs to connections that named
+	// none.
+	shared string
 
 	mu     sync.Mutex
 	polls  []*shard
@@ -46,67 +49,67 @@ type Group struct {
 	wg      sync.WaitGroup
 }
 
-// NewGroup makes a group on a device. The device must stay open until Close.
-func NewGroup(dev *verbs.Device, opts GroupOptions) (*Group, error) {
+// NewHub makes a hub on a device. The device must stay open until Close.
+func NewHub(dev *verbs.Device, opts HubOptions) (*Hub, error) {
 	const depth = 8192
 	most := dev.Attributes().MaxCQE
 	if opts.CQDepth == 0 {
 		opts.CQDepth = min(depth, most)
 	}
 	if opts.CQDepth < 1 || opts.CQDepth > most {
-		return nil, &ConnError{Op: "make group", Device: dev.Name(), Err: fmt.Errorf("CQDepth %d: the device allows 1 to %d", opts.CQDepth, most)}
+		return nil, &ConnError{Op: "make hub", Device: dev.Name(), Err: fmt.Errorf("CQDepth %d: the device allows 1 to %d", opts.CQDepth, most)}
 	}
 	pd, err := dev.AllocPD()
 	if err != nil {
-		return nil, &ConnError{Op: "make group", Device: dev.Name(), Err: err}
+		return nil, &ConnError{Op: "make hub", Device: dev.Name(), Err: err}
 	}
-	return &Group{
+	return &Hub{
 		dev: dev, pd: pd, pool: pool{pd: pd, huge: true}, depth: opts.CQDepth,
 		conns: map[*Conn]struct{}{}, stop: make(chan struct{}),
 	}, nil
 }
 
-// Device returns the device that the group is on.
-func (g *Group) Device() *verbs.Device { return g.dev }
+// Device returns the device that the hub is on.
+func (h *Hub) Device() *verbs.Device { return h.dev }
 
-// PD returns the protection domain of the group's connections: memory that is to
+// PD returns the protection domain of the hub's connections: memory that is to
 // be advertised or wrapped has to be registered in it.
-func (g *Group) PD() *verbs.PD { return g.pd }
+func (h *Hub) PD() *verbs.PD { return h.pd }
 
-// Buffer returns a buffer of n bytes from the group's registered memory. What it
+// Buffer returns a buffer of n bytes from the hub's registered memory. What it
 // holds is left from earlier use.
-func (g *Group) Buffer(n int) (*Buffer, error) {
-	b, err := g.pool.get(n)
+func (h *Hub) Buffer(n int) (*Buffer, error) {
+	b, err := h.pool.get(n)
 	if err != nil {
-		return nil, g.err("get buffer", err)
+		return nil, h.err("get buffer", err)
 	}
 	return b, nil
 }
 
 // Wrap makes a buffer of n bytes of the caller's own registered memory, from off.
-// The region must be of the group's PD. The function, if there is one, is called
+// The region must be of the hub's PD. The function, if there is one, is called
 // when the buffer was released, or sent and the adapter has done with it; it must
 // not block.
-func (g *Group) Wrap(mr *verbs.MR, off, n int, released func()) (*Buffer, error) {
+func (h *Hub) Wrap(mr *verbs.MR, off, n int, released func()) (*Buffer, error) {
 	if off < 0 || n < 0 || off > mr.Len()-n {
-		return nil, g.err("wrap memory", fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len()))
+		return nil, h.err("wrap memory", fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len()))
 	}
 	b := &Buffer{class: -1, mr: mr, off: off, room: n, n: n, freed: released}
 	b.state.Store(bufferHeld)
 	return b, nil
 }
 
-func (g *Group) err(op string, err error) error {
-	return &ConnError{Op: op, Device: g.dev.Name(), Err: err}
+func (h *Hub) err(op string, err error) error {
+	return &ConnError{Op: op, Device: h.dev.Name(), Err: err}
 }
 
 // Close frees what the connections shared. It fails with verbs.ErrBusy while a
 // connection is open or a buffer or message is not released.
-func (g *Group) Close() error {
-	const op = "close group"
-	list, err := g.shut()
+func (h *Hub) Close() error {
+	const op = "close hub"
+	list, err := h.shut()
 	if err != nil {
-		return g.err(op, err)
+		return h.err(op, err)
 	}
 	if list == nil {
 		return nil
@@ -115,144 +118,149 @@ func (g *Group) Close() error {
 	for _, s := range list {
 		errs = append(errs, s.cq.Close())
 	}
-	g.wg.Wait()
-	errs = append(errs, g.pd.Close())
+	h.wg.Wait()
+	errs = append(errs, h.pd.Close())
 	if err := errors.Join(errs...); err != nil {
-		return g.err(op, err)
+		return h.err(op, err)
 	}
 	return nil
 }
 
 // shut lets no more connections in and returns the queues to be closed; nil if
 // that was done before.
-func (g *Group) shut() ([]*shard, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+func (h *Hub) shut() ([]*shard, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
 		return nil, nil
 	}
-	if g.making > 0 {
-		return nil, fmt.Errorf("%d connections are open: %w", g.making, verbs.ErrBusy)
+	if h.making > 0 {
+		return nil, fmt.Errorf("%d connections are open: %w", h.making, verbs.ErrBusy)
 	}
-	if g.leases > 0 {
-		return nil, fmt.Errorf("messages of %d connections are not released: %w", g.leases, verbs.ErrBusy)
+	if h.leases > 0 {
+		return nil, fmt.Errorf("messages of %d connections are not released: %w", h.leases, verbs.ErrBusy)
 	}
-	if err := g.pool.close(); err != nil {
+	if err := h.pool.close(); err != nil {
 		return nil, err
 	}
-	g.closed = true
-	close(g.stop)
-	return append([]*shard{}, g.polls...), nil
+	h.closed = true
+	close(h.stop)
+	return append([]*shard{}, h.polls...), nil
 }
 
-// CloseAll aborts the group's connections and closes it.
-func (g *Group) CloseAll() error {
+// CloseAll aborts the hub's connections and closes it.
+func (h *Hub) CloseAll() error {
 	var errs []error
-	for _, c := range g.open() {
+	for _, c := range h.open() {
 		errs = append(errs, c.Abort())
 	}
-	return errors.Join(append(errs, g.Close())...)
+	return errors.Join(append(errs, h.Close())...)
 }
 
-func (g *Group) open() []*Conn {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	list := make([]*Conn, 0, len(g.conns))
-	for c := range g.conns {
+func (h *Hub) open() []*Conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*Conn, 0, len(h.conns))
+	for c := range h.conns {
 		list = append(list, c)
 	}
 	return list
 }
 
 // reserve finds a completion queue with room for n requests, and keeps it.
-func (g *Group) reserve(n int) (*shard, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+func (h *Hub) reserve(n int) (*shard, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
 		return nil, verbs.ErrClosed
 	}
-	for _, s := range g.polls {
+	for _, s := range h.polls {
 		if s.room >= n {
 			s.room -= n
-			g.making++
+			h.making++
 			return s, nil
 		}
 	}
-	depth := max(g.depth, n)
-	cq, err := g.dev.CreateCQ(verbs.CQOptions{Depth: depth, Events: true})
+	depth := max(h.depth, n)
+	cq, err := h.dev.CreateCQ(verbs.CQOptions{Depth: depth, Events: true})
 	if err != nil {
 		return nil, err
 	}
-	s := &shard{group: g, cq: cq, room: depth - n}
-	g.polls = append(g.polls, s)
-	g.making++
-	g.wg.Add(1)
+	s := &shard{hub: h, cq: cq, room: depth - n}
+	h.polls = append(h.polls, s)
+	h.making++
+	h.wg.Add(1)
 	go func() {
-		defer g.wg.Done()
+		defer h.wg.Done()
 		s.run()
 	}()
 	return s, nil
 }
 
 // unreserve gives the room back.
-func (g *Group) unreserve(s *shard, n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+func (h *Hub) unreserve(s *shard, n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	s.room += n
-	g.making--
+	h.making--
 }
 
-func (g *Group) enter(c *Conn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.conns[c] = struct{}{}
-	if c.opts.KeepAlive > 0 && !g.probing {
-		g.probing = true
-		g.wg.Add(1)
+func (h *Hub) enter(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.conns[c] = struct{}{}
+	if c.opts.KeepAlive > 0 && !h.probing {
+		h.probing = true
+		h.wg.Add(1)
 		go func() {
-			defer g.wg.Done()
-			g.probe()
+			defer h.wg.Done()
+			h.probe()
 		}()
 	}
 }
 
 // kept counts connections whose memory outlives them.
-func (g *Group) kept(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leases += n
+func (h *Hub) kept(n int) {
+	h.mu.Lock()
+	h.leases += n
+	done := n < 0 && h.leases == 0 && h.shared != ""
+	h.mu.Unlock()
+	if done {
+		// What cannot be closed is for the next one who uses it.
+		_ = changeUses(h.shared, 0)
+	}
 }
 
-func (g *Group) leave(c *Conn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.conns, c)
+func (h *Hub) leave(c *Conn) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.conns, c)
 }
 
-// probe looks after idle connections until the group is closed.
-func (g *Group) probe() {
+// probe looks after idle connections until the hub is closed.
+func (h *Hub) probe() {
 	const period = 250 * time.Millisecond
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
-		case <-g.stop:
+		case <-h.stop:
 			return
 		case now := <-tick.C:
-			g.mu.Lock()
-			for c := range g.conns {
+			h.mu.Lock()
+			for c := range h.conns {
 				c.probeIfIdle(now)
 			}
-			g.mu.Unlock()
+			h.mu.Unlock()
 		}
 	}
 }
 
 // shard is a completion queue with the goroutine that polls it.
 type shard struct {
-	group *Group
-	cq    *verbs.CQ
-	room  int // of the queue; guarded by group.mu
+	hub  *Hub
+	cq   *verbs.CQ
+	room int // of the queue; guarded by hub.mu
 
 	polls, completions atomic.Uint64
 
