@@ -5,7 +5,6 @@ package rdmacm_test
 import (
 	"context"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,26 +26,8 @@ func loopPair(t testing.TB, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {
 }
 
 func onHub(t testing.TB, h *rdmacm.Hub, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {
-	ctx := patiently(t)
-	p, err := h.Prepare(o)
+	a, b, err := rdmacm.Pair(patiently(t), h, h, o)
 	require.NoError(t, err)
-	q, err := h.Prepare(o)
-	require.NoError(t, err)
-	pe, err := p.Endpoint()
-	require.NoError(t, err)
-	qe, err := q.Endpoint()
-	require.NoError(t, err)
-	var wg sync.WaitGroup
-	wg.Add(1)
-	var other error
-	go func() {
-		defer wg.Done()
-		b, other = q.Connect(ctx, pe, verbs.ConnectOptions{})
-	}()
-	a, err = p.Connect(ctx, qe, verbs.ConnectOptions{})
-	wg.Wait()
-	require.NoError(t, err)
-	require.NoError(t, other)
 	return a, b
 }
 
