@@ -19,6 +19,9 @@ var foreignCases = []Case{
 	{"PeerThatNeverGreets", neverGreets},
 }
 
+// strict has a peer that is gone known soon.
+var strict = verbs.ConnectOptions{RNRRetries: verbs.None}
+
 // raw is a queue pair that says what it is told.
 type raw struct {
 	r  *Rig

@@ -3,6 +3,7 @@ package connsuite
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"testing"
 	"time"
 
@@ -88,34 +89,40 @@ func (r *Rig) hub(dev *verbs.Device) *rdmacm.Hub {
 	return g
 }
 
-// strict lets no message be sent that the peer has no receive for: the credits
-// must see to it.
-var strict = verbs.ConnectOptions{RNRRetries: verbs.None}
-
-// ByHand connects two queue pairs by what they say of themselves.
+// ByHand connects two queue pairs of this process. They are not ready to try again
+// when the peer has no receive posted: the credits must see to it that it has.
 func ByHand(r *Rig, a, b rdmacm.ConnOptions) (x, y *rdmacm.Conn) {
+	if a == b {
+		x, y, err := rdmacm.Pair(r.ctx, r.A, r.B, a)
+		require.NoError(r, err)
+		return x, y
+	}
+	return connectByHand(r, a, b)
+}
+
+// slow gives the other side time, and is strict like Pair.
+var slow = verbs.ConnectOptions{RNRRetries: verbs.None, Timeout: 20}
+
+// connectByHand makes a connection as two processes would: by what their queue
+// pairs say of themselves.
+func connectByHand(r *Rig, a, b rdmacm.ConnOptions) (x, y *rdmacm.Conn) {
 	p, err := r.A.Prepare(a)
 	require.NoError(r, err)
 	q, err := r.B.Prepare(b)
 	require.NoError(r, err)
-	type result struct {
-		c   *rdmacm.Conn
-		err error
-	}
-	other := make(chan result, 1)
 	pe, err := p.Endpoint()
 	require.NoError(r, err)
 	qe, err := q.Endpoint()
 	require.NoError(r, err)
+	failed := make(chan error, 1)
 	go func() {
-		c, err := q.Connect(r.ctx, pe, strict)
-		other <- result{c, err}
+		var err error
+		y, err = q.Connect(r.ctx, pe, slow)
+		failed <- err
 	}()
-	x, err = p.Connect(r.ctx, qe, strict)
-	res := <-other
-	require.NoError(r, err)
-	require.NoError(r, res.err)
-	return x, res.c
+	x, err = p.Connect(r.ctx, qe, slow)
+	require.NoError(r, errors.Join(err, <-failed))
+	return x, y
 }
 
 // pair makes a connection whose ends have the same options.

@@ -138,8 +138,10 @@ func (p *Pending) QP() *verbs.QP { return p.c.qp }
 // Endpoint returns what the peer must know of the queue pair.
 func (p *Pending) Endpoint() (verbs.Endpoint, error) { return p.c.qp.Endpoint() }
 
-// Connect connects the queue pair to the peer's and waits for the peer's hello:
-// both sides have to call it. The default of opts.Retries, 6, lets a dead peer be
+// Connect connects the queue pair to the peer's and waits for the peer's hello.
+// Both sides have to call it, within the time that opts.Timeout and opts.Retries
+// let a hello go unanswered: half a second by default, on a device that keeps the
+// specification's times. The default of opts.Retries, 6, lets a dead peer be
 // noticed; with 7 some devices, the kernel's soft-RoCE among them, never do.
 //
 // It fails with ErrForeignPeer if the peer is no Conn, or of another version.

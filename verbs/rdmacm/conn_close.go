@@ -31,16 +31,20 @@ func (s *sendSide) settled(ctx context.Context, posted func() bool) error {
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
+		// Whether it is over is asked first: the completion came before.
+		over := s.c.over()
 		s.mu.Lock()
 		done := posted() && int32(s.sentOK.Load()-s.endSeq) > 0
 		s.unlock()
-		if done {
+		switch {
+		case done:
 			return nil
+		case over != nil:
+			return over
 		}
 		select {
 		case <-tick.C:
 		case <-s.c.dead:
-			return s.c.err
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -19,32 +19,39 @@ func Pair(ctx context.Context, a, b *Hub, opts ConnOptions) (x, y *Conn, err err
 	if err != nil {
 		return nil, nil, errors.Join(err, p.Close())
 	}
-	pe, err := p.Endpoint()
-	qe, err2 := q.Endpoint()
-	if err = errors.Join(err, err2); err != nil {
+	undo := func(err error) (x, y *Conn, _ error) {
 		return nil, nil, errors.Join(err, p.Close(), q.Close())
 	}
-	// When one end fails, the other need not wait for its hello.
+	// Both are connected before either says hello, so that no hello has to be
+	// said twice.
+	if err := errors.Join(join(ctx, p, q), join(ctx, q, p)); err != nil {
+		return undo(err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	failed := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
 		var err error
-		if y, err = q.Connect(ctx, pe, verbs.ConnectOptions{}); err != nil {
-			cancel()
+		if y, err = q.start(ctx, nil); err != nil {
+			cancel() // the other one need not wait
 		}
-		failed <- err
+		ended <- err
 	}()
-	if x, err = p.Connect(ctx, qe, verbs.ConnectOptions{}); err != nil {
+	if x, err = p.start(ctx, nil); err != nil {
 		cancel()
 	}
-	if err = errors.Join(err, <-failed); err == nil {
-		return x, y, nil
+	if err = errors.Join(err, <-ended); err != nil {
+		return undo(err)
 	}
-	for _, c := range []*Conn{x, y} {
-		if c != nil {
-			err = errors.Join(err, c.Abort())
-		}
+	return x, y, nil
+}
+
+// join connects a queue pair of this process to another. As the receives of both
+// are posted, and credits keep it so, neither has to be ready to try again.
+func join(ctx context.Context, from, to *Pending) error {
+	peer, err := to.Endpoint()
+	if err != nil {
+		return err
 	}
-	return nil, nil, err
+	return from.QP().Connect(ctx, peer, verbs.ConnectOptions{RNRRetries: verbs.None})
 }
