@@ -14,23 +14,6 @@ import (
 	"github.com/gofabric/gofabric/verbs/rdmacm"
 )
 
-// loopPair makes a connection on the in-process device.
-func loopPair(t testing.TB, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {
-	dev, err := verbs.Open("loop0")
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, dev.Close()) })
-	h, err := rdmacm.NewHub(dev, rdmacm.HubOptions{})
-	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, h.CloseAll()) })
-	return onHub(t, h, o)
-}
-
-func onHub(t testing.TB, h *rdmacm.Hub, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {
-	a, b, err := rdmacm.Pair(patiently(t), h, h, o)
-	require.NoError(t, err)
-	return a, b
-}
-
 // TestConnAllocatesNothing counts what the whole process allocates, the poller
 // included, while messages and operations go to and fro.
 func TestConnAllocatesNothing(t *testing.T) {

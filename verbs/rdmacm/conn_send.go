@@ -36,7 +36,9 @@ type sendSide struct {
 	requests   []request // a ring
 	head, tail uint32    // of the requests that are not reaped
 	unsignaled int
-	large      int // that may be under way
+	waiting    bool // a sender waits for room
+	waitsLarge bool // for a large message
+	large      int  // that may be under way
 	outbox     []*Buffer
 	offset     int  // bytes of the first of the outbox that were written
 	shut       bool // no more messages are taken
@@ -166,7 +168,8 @@ func (s *sendSide) pump() {
 		s.add(kindCredit, nil, false)
 	}
 	s.post()
-	if s.free() {
+	if s.waiting && s.fits(s.waitsLarge) {
+		s.waiting = false
 		select {
 		case s.wake <- struct{}{}:
 		default:
@@ -256,10 +259,11 @@ func (s *sendSide) writeLarge() {
 // room is how many requests fit the send queue.
 func (s *sendSide) room() int { return len(s.requests) - int(s.tail-s.head) }
 
-// free reports whether a message of a caller fits, without taking the places that
-// operations and answers may need.
-func (s *sendSide) free() bool {
-	return s.credits.Load() > 0 && s.room() > s.c.opts.Ops+s.c.opts.controlSends()
+// fits reports whether a message of a caller can be posted, without taking the
+// places that operations and answers may need.
+func (s *sendSide) fits(large bool) bool {
+	return s.credits.Load() > 0 && s.room() > s.c.opts.Ops+s.c.opts.controlSends() &&
+		(!large || len(s.outbox) < s.large)
 }
 
 func (s *sendSide) nextID() uint64 { return s.c.id | sendBit | uint64(s.tail&(sendBit-1)) }
@@ -427,7 +431,7 @@ func (s *sendSide) messageOf(ctx context.Context, k kind, buf, offer *Buffer) er
 	for {
 		s.mu.Lock()
 		err := s.taking()
-		if err == nil && s.free() && (offer == nil || len(s.outbox) < s.large) {
+		if err == nil && s.fits(offer != nil) {
 			s.credits.Add(-1)
 			if offer == nil {
 				s.add(k, buf, false)
@@ -440,6 +444,7 @@ func (s *sendSide) messageOf(ctx context.Context, k kind, buf, offer *Buffer) er
 			<-s.turn
 			return nil
 		}
+		s.waiting, s.waitsLarge = true, offer != nil
 		s.unlock()
 		if err == nil {
 			err = s.waitForRoom(ctx)
