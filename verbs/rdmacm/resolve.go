@@ -73,5 +73,11 @@ func (id *ID) ResolveRoute(ctx context.Context) error {
 		return id.inUse(op, err)
 	}
 	_, err := id.await(ctx, EventRouteResolved, EventRouteError)
-	return id.inUse(op, err)
+	if e := new(OpError); errors.As(id.inUse(op, err), &e) {
+		if source, _ := id.raw.Addresses(); !addrOf(&source).IP.IsValid() {
+			e.Hint = ibHint(err)
+		}
+		return e
+	}
+	return nil
 }
