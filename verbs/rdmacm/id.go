@@ -49,7 +49,7 @@ type IDOptions struct {
 	// AckTimeout is how long a queue pair waits for an acknowledgement before
 	// it sends again: 4.096 µs times 2^AckTimeout, 1 to 31. Zero leaves it to
 	// the fabric: on InfiniBand it comes of the path, on RoCE the kernel takes
-	// 2^19, two seconds.
+	// 19, two seconds, and newer ones 17, half a second.
 	AckTimeout uint8
 }
 

@@ -69,15 +69,17 @@ func (id *ID) ResolveRoute(ctx context.Context) error {
 		return id.err(op, err)
 	}
 	defer id.finish()
-	if err := id.raw.ResolveRoute(timeoutMS(ctx, resolveLimit)); err != nil {
-		return id.inUse(op, err)
+	err := id.raw.ResolveRoute(timeoutMS(ctx, resolveLimit))
+	if err == nil {
+		_, err = id.await(ctx, EventRouteResolved, EventRouteError)
 	}
-	_, err := id.await(ctx, EventRouteResolved, EventRouteError)
-	if e := new(OpError); errors.As(id.inUse(op, err), &e) {
-		if source, _ := id.raw.Addresses(); !addrOf(&source).IP.IsValid() {
-			e.Hint = ibHint(err)
-		}
-		return e
+	if err == nil {
+		return nil
 	}
-	return nil
+	l := id.location()
+	e := &OpError{Op: op, Address: l.Remote.String(), Device: l.Device, Port: l.Port, Err: err}
+	if !l.Remote.IP.IsValid() {
+		e.Hint = ibHint(err)
+	}
+	return e
 }
