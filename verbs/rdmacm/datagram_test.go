@@ -5,6 +5,7 @@ package rdmacm_test
 import (
 	"testing"
 
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/verbs"
 	"github.com/gofabric/gofabric/verbs/rdmacm"
 	"github.com/stretchr/testify/assert"
@@ -108,6 +109,7 @@ func TestDatagramServiceThatIsNotThere(t *testing.T) {
 
 func TestMulticastGroup(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_join_multicast", "rdma_leave_multicast")
 	s := newUDService(t)
 	group := parse(t, "239.1.2.3:0")
 	id, err := rdmacm.NewID(rdmacm.IDOptions{PortSpace: rdmacm.UDP})
@@ -138,6 +140,7 @@ func TestMulticastGroup(t *testing.T) {
 
 func TestMulticastToSendOnly(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_join_multicast_ex")
 	id, err := rdmacm.NewID(rdmacm.IDOptions{PortSpace: rdmacm.UDP})
 	require.NoError(t, err)
 	require.NoError(t, id.Bind(parse(t, "10.0.0.1:0")))

@@ -24,6 +24,7 @@ func inLab(t testing.TB) {
 		testutil.Skip(t, "needs the connection manager of a kernel with soft-RoCE: it runs in the lab")
 	}
 	verbstest.CheckLeaks(t)
+	testutil.WatchCalls(t)
 }
 
 // listenAt listens, and closes at the test's end.
@@ -71,6 +72,8 @@ func (c connected) close(t testing.TB) {
 
 func TestDialAndAccept(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_connect", "rdma_establish", "rdma_accept", "rdma_listen", "rdma_bind_addr",
+		"rdma_resolve_addr", "rdma_resolve_route", "rdma_init_qp_attr", "rdma_get_src_port", "rdma_get_dst_port")
 	l := listenAt(t, address)
 	c := connect(t, l, rdmacm.EndpointOptions{PrivateData: []byte("hello"), Framed: true},
 		rdmacm.EndpointOptions{PrivateData: []byte("welcome"), Framed: true})
@@ -112,6 +115,7 @@ func TestPeerThatDoesNotFrame(t *testing.T) {
 
 func TestRejectWithReason(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_reject")
 	l := listenAt(t, address)
 	ctx := patiently(t)
 	go func() {
@@ -140,6 +144,7 @@ func TestRejectWithReason(t *testing.T) {
 // TestDisconnectFlushes: what is posted when the peer leaves completes as flushed.
 func TestDisconnectFlushes(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_disconnect")
 	c := connect(t, listenAt(t, address), rdmacm.EndpointOptions{}, rdmacm.EndpointOptions{})
 	mr, err := c.accepted.PD().AllocMR(64, verbs.MROptions{})
 	require.NoError(t, err)

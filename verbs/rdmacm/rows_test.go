@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/verbs"
 	"github.com/gofabric/gofabric/verbs/rdmacm"
 
@@ -34,6 +35,7 @@ func parse(t testing.TB, text string) rdmacm.Addr {
 // event carried must outlive it.
 func TestEventsAreCopiedAndAlwaysAcknowledged(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_create_id", "rdma_destroy_id", "rdma_get_cm_event", "rdma_ack_cm_event")
 	l := listenAt(t, address)
 	id, err := rdmacm.NewID(rdmacm.IDOptions{})
 	require.NoError(t, err)
@@ -94,6 +96,7 @@ func TestReaderIsDoneWithAnIDBeforeItIsDestroyed(t *testing.T) {
 // and the connection still hears of its end.
 func TestAcceptedIDLeavesTheListenersChannel(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_migrate_id")
 	l, err := rdmacm.ListenEndpoint(address, rdmacm.ListenEndpointOptions{})
 	require.NoError(t, err)
 	c := connect(t, l, rdmacm.EndpointOptions{}, rdmacm.EndpointOptions{})
@@ -284,6 +287,7 @@ func TestLateEventsOfAnAbandonedOperation(t *testing.T) {
 // protection domain, device; the other way round is refused where it would break.
 func TestOrderOfRelease(t *testing.T) {
 	inLab(t)
+	testutil.Covers(t, "rdma_create_event_channel", "rdma_destroy_event_channel")
 	ch, err := rdmacm.NewChannel()
 	require.NoError(t, err)
 	dev, err := verbs.Open("rxe0")
