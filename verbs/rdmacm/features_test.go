@@ -219,13 +219,55 @@ func TestRequestOutlivesItsListener(t *testing.T) {
 	require.NoError(t, <-results)
 }
 
-// TestNotifyAfterTheFact: the kernel knows the connection already and says so.
-func TestNotifyAfterTheFact(t *testing.T) {
+// TestNotifyEstablishes: the dialer's last message is missing, and the program
+// knows from data that came that the dialer has got the answer.
+func TestNotifyEstablishes(t *testing.T) {
 	inLab(t)
-	c := connect(t, listenAt(t, address), rdmacm.EndpointOptions{}, rdmacm.EndpointOptions{})
-	err := c.accepted.ID().Notify(verbs.EventCommEstablished)
-	t.Log(err)
-	c.close(t)
+	testutil.Covers(t, "rdma_notify")
+	l := listenAt(t, address)
+	ctx := patiently(t)
+	id, err := rdmacm.NewID(rdmacm.IDOptions{})
+	require.NoError(t, err)
+	require.NoError(t, id.ResolveAddr(ctx, rdmacm.Addr{}, l.Addr()))
+	require.NoError(t, id.ResolveRoute(ctx))
+	answered, accepted := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := id.Connect(ctx, rdmacm.ConnParam{QPN: 0x11})
+		answered <- err
+	}()
+	r, err := l.AcceptRequest(ctx)
+	require.NoError(t, err)
+	go func() {
+		_, err := r.ID().Accept(ctx, rdmacm.ConnParam{QPN: 0x12})
+		accepted <- err
+	}()
+	require.NoError(t, <-answered)
+	require.NoError(t, r.ID().Notify(verbs.EventCommEstablished))
+	require.NoError(t, <-accepted)
+	require.NoError(t, id.Close())
+	require.NoError(t, r.Close())
+}
+
+// TestBacklog: what comes while the backlog is full is refused.
+func TestBacklog(t *testing.T) {
+	inLab(t)
+	l, err := rdmacm.ListenEndpoint(address, rdmacm.ListenEndpointOptions{Backlog: 1})
+	require.NoError(t, err)
+	const dials = 4
+	results := make(chan error, dials)
+	ctx, cancel := context.WithCancel(patiently(t))
+	for range dials {
+		go func() {
+			_, err := rdmacm.DialEndpoint(ctx, l.Addr().String(), rdmacm.DialEndpointOptions{})
+			results <- err
+		}()
+	}
+	for range dials - 1 {
+		assert.ErrorIs(t, <-results, rdmacm.ErrRejected)
+	}
+	cancel()
+	assert.ErrorIs(t, <-results, context.Canceled)
+	require.NoError(t, l.Close())
 }
 
 func TestMigrate(t *testing.T) {
