@@ -44,6 +44,10 @@ type QPOptions struct {
 	// QKey is what datagrams to the queue pair must carry, on UD; zero is
 	// DefaultQKey. Values with the highest bit set need privileges.
 	QKey uint32
+	// Unaddressed leaves the choice of the port's address to whoever brings the
+	// queue pair to its states with Modify, as a connection manager does. It is
+	// made faster then; GID returns none, and Connect does not work.
+	Unaddressed bool
 }
 
 func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
@@ -180,6 +184,9 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 
 func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
+	if qp.opts.Unaddressed {
+		return d.checkPort(qp.opts.Port)
+	}
 	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
 	}

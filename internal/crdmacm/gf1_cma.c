@@ -2,6 +2,8 @@
 
 #include "gf1_cma.h"
 
+#include "../dl/gf1_seen.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -36,18 +38,32 @@ static int done(int rc)
 	return rc > 0 ? rc : errno_or_io();
 }
 
-#define CALL(call) (errno = 0, done(call))
+/* Calls a function of the library and notes how it ended. */
+#define CALL(function, ...) \
+	({ \
+		static struct gf1_seen seen_ = { .name = "rdma_" #function }; \
+		errno = 0; \
+		gf1_saw(&seen_, done(v->function(__VA_ARGS__))); \
+	})
+
+/* Notes a call that cannot fail, or how one ended that has its own ways. */
+#define SAW(function, rc) \
+	({ \
+		static struct gf1_seen seen_ = { .name = "rdma_" #function }; \
+		gf1_saw(&seen_, rc); \
+	})
 
 int gf1_cm_create_channel(const struct gf1_cm *v, struct gf1_cm_channel **out)
 {
 	errno = 0;
 	*out = v->create_event_channel();
-	return *out == NULL ? errno_or_io() : 0;
+	return SAW(create_event_channel, *out == NULL ? errno_or_io() : 0);
 }
 
 void gf1_cm_destroy_channel(const struct gf1_cm *v, struct gf1_cm_channel *channel)
 {
 	v->destroy_event_channel(channel);
+	SAW(destroy_event_channel, 0);
 }
 
 enum {
@@ -93,7 +109,7 @@ static void copy_ud(struct gf1_cm_news *out, const struct gf1_cm_ud_param *p)
 int gf1_cm_next(const struct gf1_cm *v, struct gf1_cm_channel *channel, struct gf1_cm_news *out)
 {
 	struct gf1_cm_event *event;
-	int rc = CALL(v->get_cm_event(channel, &event));
+	int rc = CALL(get_cm_event, channel, &event);
 
 	if (rc != 0)
 		return rc;
@@ -114,118 +130,118 @@ int gf1_cm_next(const struct gf1_cm *v, struct gf1_cm_channel *channel, struct g
 
 int gf1_cm_ack(const struct gf1_cm *v, struct gf1_cm_event *event)
 {
-	return CALL(v->ack_cm_event(event));
+	return CALL(ack_cm_event, event);
 }
 
 int gf1_cm_create_id(const struct gf1_cm *v, struct gf1_cm_channel *channel, int ps, struct gf1_cm_id **out)
 {
-	return CALL(v->create_id(channel, out, NULL, ps));
+	return CALL(create_id, channel, out, NULL, ps);
 }
 
 int gf1_cm_destroy_id(const struct gf1_cm *v, struct gf1_cm_id *id)
 {
-	return CALL(v->destroy_id(id));
+	return CALL(destroy_id, id);
 }
 
 int gf1_cm_bind(const struct gf1_cm *v, struct gf1_cm_id *id, void *addr)
 {
-	return CALL(v->bind_addr(id, addr));
+	return CALL(bind_addr, id, addr);
 }
 
 int gf1_cm_resolve_addr(const struct gf1_cm *v, struct gf1_cm_id *id, void *source, void *destination, int timeout_ms)
 {
-	return CALL(v->resolve_addr(id, source, destination, timeout_ms));
+	return CALL(resolve_addr, id, source, destination, timeout_ms);
 }
 
 int gf1_cm_resolve_route(const struct gf1_cm *v, struct gf1_cm_id *id, int timeout_ms)
 {
-	return CALL(v->resolve_route(id, timeout_ms));
+	return CALL(resolve_route, id, timeout_ms);
 }
 
 int gf1_cm_listen(const struct gf1_cm *v, struct gf1_cm_id *id, int backlog)
 {
-	return CALL(v->listen(id, backlog));
+	return CALL(listen, id, backlog);
 }
 
 int gf1_cm_connect(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_cm_conn_param *param, const void *data)
 {
 	param->private_data = data;
-	return CALL(v->connect(id, param));
+	return CALL(connect, id, param);
 }
 
 int gf1_cm_accept(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_cm_conn_param *param, const void *data)
 {
 	param->private_data = data;
-	return CALL(v->accept(id, param));
+	return CALL(accept, id, param);
 }
 
 int gf1_cm_establish(const struct gf1_cm *v, struct gf1_cm_id *id)
 {
-	return CALL(v->establish(id));
+	return CALL(establish, id);
 }
 
 int gf1_cm_reject(const struct gf1_cm *v, struct gf1_cm_id *id, const void *data, uint8_t len, int ece)
 {
-	return ece ? CALL(v->reject_ece(id, data, len)) : CALL(v->reject(id, data, len));
+	return ece ? CALL(reject_ece, id, data, len) : CALL(reject, id, data, len);
 }
 
 int gf1_cm_notify(const struct gf1_cm *v, struct gf1_cm_id *id, int event)
 {
-	return CALL(v->notify(id, event));
+	return CALL(notify, id, event);
 }
 
 int gf1_cm_disconnect(const struct gf1_cm *v, struct gf1_cm_id *id)
 {
-	return CALL(v->disconnect(id));
+	return CALL(disconnect, id);
 }
 
 int gf1_cm_join(const struct gf1_cm *v, struct gf1_cm_id *id, void *addr, uintptr_t context)
 {
-	return CALL(v->join_multicast(id, addr, (void *)context));
+	return CALL(join_multicast, id, addr, (void *)context);
 }
 
 int gf1_cm_join_ex(const struct gf1_cm *v, struct gf1_cm_id *id, void *addr, uint32_t flags, uintptr_t context)
 {
 	struct gf1_cm_join_attr attr = { .comp_mask = 3, .join_flags = flags, .addr = addr };
 
-	return CALL(v->join_multicast_ex(id, &attr, (void *)context));
+	return CALL(join_multicast_ex, id, &attr, (void *)context);
 }
 
 int gf1_cm_leave(const struct gf1_cm *v, struct gf1_cm_id *id, void *addr)
 {
-	return CALL(v->leave_multicast(id, addr));
+	return CALL(leave_multicast, id, addr);
 }
 
 int gf1_cm_set_option(const struct gf1_cm *v, struct gf1_cm_id *id, int level, int name, void *value, size_t len)
 {
-	return CALL(v->set_option(id, level, name, value, len));
+	return CALL(set_option, id, level, name, value, len);
 }
 
 int gf1_cm_migrate(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_cm_channel *channel)
 {
-	return CALL(v->migrate_id(id, channel));
+	return CALL(migrate_id, id, channel);
 }
 
 int gf1_cm_init_qp_attr(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_qp_attr *attr, int *mask)
 {
-	return CALL(v->init_qp_attr(id, attr, mask));
+	return CALL(init_qp_attr, id, attr, mask);
 }
 
 int gf1_cm_set_ece(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_ece *ece)
 {
-	return CALL(v->set_local_ece(id, ece));
+	return CALL(set_local_ece, id, ece);
 }
 
 int gf1_cm_get_ece(const struct gf1_cm *v, struct gf1_cm_id *id, struct gf1_ece *ece)
 {
-	return CALL(v->get_remote_ece(id, ece));
+	return CALL(get_remote_ece, id, ece);
 }
 
 int gf1_cm_write_event(const struct gf1_cm *v, struct gf1_cm_id *id, int status, uint64_t arg)
 {
 	if (v->write_cm_event == NULL)
-		return EOPNOTSUPP;
-	return CALL(v->write_cm_event(id, GF1_CM_USER, status, arg));
+		return SAW(write_cm_event, EOPNOTSUPP);
+	return CALL(write_cm_event, id, GF1_CM_USER, status, arg);
 }
 
 int gf1_cm_get_devices(const struct gf1_cm *v, struct gf1_context ***out, int *count)
@@ -233,16 +249,18 @@ int gf1_cm_get_devices(const struct gf1_cm *v, struct gf1_context ***out, int *c
 	errno = 0;
 	*count = 0;
 	*out = v->get_devices(count);
-	return *out == NULL ? errno_or_io() : 0;
+	return SAW(get_devices, *out == NULL ? errno_or_io() : 0);
 }
 
 void gf1_cm_free_devices(const struct gf1_cm *v, struct gf1_context **list)
 {
 	v->free_devices(list);
+	SAW(free_devices, 0);
 }
 
 const char *gf1_cm_event_str(const struct gf1_cm *v, int event)
 {
+	SAW(event_str, 0);
 	return v->event_str(event);
 }
 
@@ -250,7 +268,8 @@ int gf1_cm_ports(const struct gf1_cm *v, struct gf1_cm_id *id, uint16_t *source,
 {
 	*source = ntohs(v->get_src_port(id));
 	*destination = ntohs(v->get_dst_port(id));
-	return 0;
+	SAW(get_src_port, 0);
+	return SAW(get_dst_port, 0);
 }
 
 int gf1_cm_getaddrinfo(const struct gf1_cm *v, const char *node, const char *service,
@@ -262,21 +281,23 @@ int gf1_cm_getaddrinfo(const struct gf1_cm *v, const char *node, const char *ser
 	rc = v->getaddrinfo(node, service, hints, out);
 	/* Codes of getaddrinfo(3) are negative, but for -1 with errno set. */
 	if (rc < 0 && errno == 0)
-		return ENOENT;
-	return done(rc);
+		return SAW(getaddrinfo, ENOENT);
+	return SAW(getaddrinfo, done(rc));
 }
 
 void gf1_cm_freeaddrinfo(const struct gf1_cm *v, struct gf1_cm_addrinfo *list)
 {
 	v->freeaddrinfo(list);
+	SAW(freeaddrinfo, 0);
 }
 
 int gf1_cm_create_ep(const struct gf1_cm *v, struct gf1_cm_addrinfo *info, struct gf1_cm_id **out)
 {
-	return CALL(v->create_ep(out, info, NULL, NULL));
+	return CALL(create_ep, out, info, NULL, NULL);
 }
 
 void gf1_cm_destroy_ep(const struct gf1_cm *v, struct gf1_cm_id *id)
 {
 	v->destroy_ep(id);
+	SAW(destroy_ep, 0);
 }

@@ -232,7 +232,7 @@ func (o EndpointOptions) makeTyped(ctx context.Context, at Location, kind verbs.
 		}
 		return qp, nil, nil
 	}
-	device, err := Share(at.Device)
+	device, err := share(ctx, at.Device)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -240,7 +240,7 @@ func (o EndpointOptions) makeTyped(ctx context.Context, at Location, kind verbs.
 	if err != nil {
 		return nil, nil, errors.Join(err, device.Release())
 	}
-	qp, err := device.PD.CreateQP(verbs.QPOptions{SendCQ: cq, RecvCQ: cq, Port: at.Port, Type: kind, QKey: qkey})
+	qp, err := device.PD.CreateQP(verbs.QPOptions{SendCQ: cq, RecvCQ: cq, Port: at.Port, Type: kind, QKey: qkey, Unaddressed: kind == verbs.RC})
 	if err != nil {
 		return nil, nil, errors.Join(err, cq.Close(), device.Release())
 	}

@@ -49,7 +49,7 @@ type IDOptions struct {
 	// AckTimeout is how long a queue pair waits for an acknowledgement before
 	// it sends again: 4.096 µs times 2^AckTimeout, 1 to 31. Zero leaves it to
 	// the fabric: on InfiniBand it comes of the path, on RoCE the kernel takes
-	// 2^19, two seconds.
+	// 19, two seconds, and newer ones 17, half a second.
 	AckTimeout uint8
 }
 
@@ -338,11 +338,11 @@ func (id *ID) Next(ctx context.Context) (Event, error) {
 	return ev, id.inUse("wait for event", err)
 }
 
-// timeoutMS is what the kernel gets as a time-out: what the context leaves, at
-// most limit.
+// timeoutMS is what the kernel gets as a time-out: a little more than the context
+// leaves, so that it is the context that ends first, and at most limit.
 func timeoutMS(ctx context.Context, limit time.Duration) int {
 	if end, ok := ctx.Deadline(); ok {
-		limit = min(limit, time.Until(end))
+		limit = min(limit, time.Until(end)+time.Second)
 	}
 	return max(1, int(limit.Milliseconds()))
 }
@@ -370,9 +370,19 @@ type Location struct {
 	Local, Remote Addr
 }
 
-// Location returns where the id is. Device is "" while it is bound to none.
+// Ports returns the port numbers of both ends, 0 where there is none yet. Of a
+// native InfiniBand address it is what its service id has in the place of one.
 //
 // Implements: rdma_get_src_port, rdma_get_dst_port.
+func (id *ID) Ports() (local, remote uint16) {
+	if id.obj.Use() != nil {
+		return 0, 0
+	}
+	defer id.obj.Done()
+	return id.raw.Ports()
+}
+
+// Location returns where the id is. Device is "" while it is bound to none.
 func (id *ID) Location() Location {
 	if id.obj.Use() != nil {
 		return Location{}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/gofabric/gofabric/internal/crdmacm"
@@ -151,10 +152,16 @@ func (l *EndpointListener) AcceptRequest(ctx context.Context) (*Request, error) 
 		if r := l.pop(); r != nil {
 			// It must not go down with the listener's channel.
 			err := r.id.Migrate(nil)
-			if err == nil {
+			switch {
+			case err != nil:
+				return nil, errors.Join(err, r.id.Close())
+			case !r.id.withdrawn():
 				return r, nil
 			}
-			return nil, errors.Join(err, r.id.Close())
+			if err := r.Close(); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		select {
 		case <-l.wake:
@@ -166,6 +173,13 @@ func (l *EndpointListener) AcceptRequest(ctx context.Context) (*Request, error) 
 			return nil, fail(ctx.Err())
 		}
 	}
+}
+
+// withdrawn reports whether the peer has given up before it was answered.
+func (id *ID) withdrawn() bool {
+	id.mu.Lock()
+	defer id.mu.Unlock()
+	return id.reason != nil || slices.ContainsFunc(id.events, func(ev Event) bool { return ev.Err() != nil })
 }
 
 // Close stops listening and refuses the requests that nobody took. Connections

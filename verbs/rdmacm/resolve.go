@@ -69,9 +69,17 @@ func (id *ID) ResolveRoute(ctx context.Context) error {
 		return id.err(op, err)
 	}
 	defer id.finish()
-	if err := id.raw.ResolveRoute(timeoutMS(ctx, resolveLimit)); err != nil {
-		return id.inUse(op, err)
+	err := id.raw.ResolveRoute(timeoutMS(ctx, resolveLimit))
+	if err == nil {
+		_, err = id.await(ctx, EventRouteResolved, EventRouteError)
 	}
-	_, err := id.await(ctx, EventRouteResolved, EventRouteError)
-	return id.inUse(op, err)
+	if err == nil {
+		return nil
+	}
+	l := id.location()
+	e := &OpError{Op: op, Address: l.Remote.String(), Device: l.Device, Port: l.Port, Err: err}
+	if !l.Remote.IP.IsValid() {
+		e.Hint = ibHint(err)
+	}
+	return e
 }
