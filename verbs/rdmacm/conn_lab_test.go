@@ -176,7 +176,9 @@ func TestManyDialsAtOnce(t *testing.T) {
 	const dials = 50
 	ctx := patiently(t)
 	small := rdmacm.ConnOptions{Window: 4, BufferSize: 256, Large: 1, Linger: 30 * time.Second}
-	l := listenConns(t, rdmacm.ListenOptions{Conn: small})
+	// An emulated machine that is busy with all of them needs its time.
+	const patient = 19
+	l := listenConns(t, rdmacm.ListenOptions{Conn: small, Handshake: time.Minute, Timeout: patient})
 	var wg sync.WaitGroup
 	for i := range dials {
 		wg.Add(2)
@@ -195,7 +197,7 @@ func TestManyDialsAtOnce(t *testing.T) {
 		}()
 		go func() {
 			defer wg.Done()
-			c, err := rdmacm.Dial(ctx, l.Addr().String(), rdmacm.DialOptions{Conn: small})
+			c, err := rdmacm.Dial(ctx, l.Addr().String(), rdmacm.DialOptions{Conn: small, Timeout: patient})
 			if !assert.NoError(t, err) {
 				return
 			}
