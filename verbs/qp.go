@@ -45,6 +45,10 @@ type QPOptions struct {
 	// QKey is what datagrams to the queue pair must carry, on UD; zero is
 	// DefaultQKey. Values with the highest bit set need privileges.
 	QKey uint32
+	// Unaddressed leaves the choice of the port's address to whoever brings the
+	// queue pair to its states with Modify, as a connection manager does. It is
+	// made faster then; GID returns none, and Connect does not work.
+	Unaddressed bool
 
 	// spreads says that receives are spread over the work queues of a table.
 	spreads bool
@@ -197,6 +201,9 @@ func (qp *QP) make(d *Device, owners ...*life.Object) (*QP, error) {
 
 func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
+	if qp.opts.Unaddressed {
+		return d.checkPort(qp.opts.Port)
+	}
 	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
 	}
