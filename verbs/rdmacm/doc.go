@@ -27,6 +27,12 @@
 // look at its events. Ids that name no channel share one, which exists while
 // they do; a listener has its own, which the ids of accepted requests leave.
 //
+// The library opens a device when it first reads an event that concerns it, and
+// keeps it open as long as the process lives. Opening takes milliseconds, but a
+// device whose node is missing (/dev/infiniband/uverbs1 in a container) holds up
+// the events of its channel for some seconds, at each attempt. On kernels before
+// 7.3 a device cannot be removed while any process has it open.
+//
 // # Private data
 //
 // What a peer gets is padded with zeros to the message's length: its own length

@@ -108,5 +108,9 @@ func (ev Event) Err() error {
 	if ev.Status < 0 {
 		e.Errno = syscall.Errno(-ev.Status)
 	}
+	if ev.Type == EventAddrError && ev.Status == -1 {
+		// It is not EPERM: the library says so when it cannot open the device.
+		e.Errno = syscall.ENODEV
+	}
 	return e
 }

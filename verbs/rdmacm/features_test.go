@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -305,7 +306,10 @@ func TestLookUpOfTheLibrary(t *testing.T) {
 	assert.True(t, infos[0].Passive)
 	if id, err = infos[0].NewID(ctx); assert.NoError(t, err) {
 		assert.Equal(t, "10.0.0.1:7500", id.Location().Local.String())
-		require.NoError(t, id.Close())
+		passive, err := id.Listen(0)
+		require.NoError(t, err)
+		connect(t, passive, rdmacm.EndpointOptions{}, rdmacm.EndpointOptions{}).close(t)
+		require.NoError(t, passive.Close())
 	}
 	_, err = rdmacm.GetAddrInfo(ctx, "no.such.host.invalid", "1", rdmacm.AddrInfoHints{NumericHost: true})
 	assert.Error(t, err)
@@ -352,5 +356,13 @@ func TestDeviceWithoutItsNode(t *testing.T) {
 	require.Error(t, err)
 	assert.ErrorContains(t, err, node)
 	t.Log(err)
+	// Here librdmacm has had the device open since TestMain; in a new process it
+	// cannot open it either.
+	child := exec.CommandContext(patiently(t), os.Args[0])
+	child.Env = append(os.Environ(), dialEnv+"="+l.Addr().String())
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.Contains(t, string(out), node)
+	t.Logf("%s", out)
 	connect(t, listenAt(t, address), rdmacm.EndpointOptions{}, rdmacm.EndpointOptions{}).close(t)
 }

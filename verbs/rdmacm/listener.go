@@ -48,9 +48,9 @@ func ListenEndpoint(addr string, opts ListenEndpointOptions) (*EndpointListener,
 		return nil, &OpError{Op: op, Address: addr, Err: err}
 	}
 	if opts.Backlog == 0 {
-		opts.Backlog = 128
+		opts.Backlog = defaultBacklog
 	}
-	l := &EndpointListener{backlog: opts.Backlog, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	l := newListener(opts.Backlog)
 	if opts.ID.Channel == nil {
 		if l.channel, err = NewChannel(); err != nil {
 			return nil, err
@@ -61,6 +61,31 @@ func ListenEndpoint(addr string, opts ListenEndpointOptions) (*EndpointListener,
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// Listen listens at the address that the id is bound to, as ListenEndpoint does,
+// and gives the id to the listener. Requests come on the id's event channel until
+// they are taken. backlog is ListenEndpointOptions.Backlog.
+//
+// Implements: rdma_listen.
+func (id *ID) Listen(backlog int) (*EndpointListener, error) {
+	if backlog == 0 {
+		backlog = defaultBacklog
+	}
+	l := newListener(backlog)
+	l.id = id
+	if err := id.listen(backlog, l.take); err != nil {
+		return nil, err
+	}
+	l.addr = id.Location().Local
+	return l, nil
+}
+
+// defaultBacklog is how many requests wait for AcceptRequest if nothing is said.
+const defaultBacklog = 128
+
+func newListener(backlog int) *EndpointListener {
+	return &EndpointListener{backlog: backlog, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 func listenAddr(addr string) (Addr, error) {

@@ -2,6 +2,8 @@ package rdmacm_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -10,7 +12,17 @@ import (
 	"github.com/gofabric/gofabric/verbs/verbstest"
 )
 
+// dialEnv has the test binary dial an address and say what became of it.
+const dialEnv = "GOFABRIC_CM_DIAL"
+
 func TestMain(m *testing.M) {
+	if addr := os.Getenv(dialEnv); addr != "" {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
+		defer cancel()
+		_, err := rdmacm.DialEndpoint(ctx, addr, rdmacm.DialEndpointOptions{})
+		fmt.Println(err)
+		return
+	}
 	if testutil.InLab() {
 		// librdmacm keeps each device open that it once used. Before the tests
 		// begin, that is no leak of theirs. What fails here fails in them too.
