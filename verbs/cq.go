@@ -57,7 +57,7 @@ type CQ struct {
 
 // CreateCQ makes a completion queue.
 //
-// Implements: ibv_create_cq.
+// Implements: ibv_create_cq, ibv_create_comp_channel.
 func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 	return d.createCQ(opts, d.plainCQ)
 }

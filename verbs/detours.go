@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -32,6 +33,33 @@ func (d *Device) detours() uint32 {
 		faults |= cverbs.ClassicSGEList | cverbs.OneInlinePiece
 	}
 	return faults
+}
+
+// Capabilities that the kernel tells beyond libibverbs' names for them
+// (ib_user_verbs.h, enum ib_uverbs_device_cap_flags).
+const (
+	capFlush       = 1<<38 | 1<<39 // global, persistent
+	capAtomicWrite = 1 << 40
+)
+
+// kernelCarries refuses requests that the kernel's soft-RoCE does not know: the
+// library's provider for it takes them all the same, and they fail when they are
+// carried out.
+func (d *Device) kernelCarries(ops SendOps) error {
+	if _, ok := cverbs.ProviderOf(d.name); ok || d.attr.VendorID != rxeVendor || ops&(OpFlush|OpAtomicWrite) == 0 {
+		return nil
+	}
+	attr, err := d.AttributesEx()
+	if err != nil {
+		return err
+	}
+	if ops&OpFlush != 0 && attr.CapabilitiesEx&capFlush == 0 {
+		return fmt.Errorf("the kernel's soft-RoCE has no flush, which came with Linux 6.2: %w", ErrNotSupported)
+	}
+	if ops&OpAtomicWrite != 0 && attr.CapabilitiesEx&capAtomicWrite == 0 {
+		return fmt.Errorf("the kernel's soft-RoCE has no atomic write, which came with Linux 6.2: %w", ErrNotSupported)
+	}
+	return nil
 }
 
 // coreRelease reads the release of rdma-core from the file name of its library:

@@ -180,7 +180,7 @@ func (d *Device) cause(err error) error {
 // Close closes the device. It fails with ErrBusy while anything made on it is
 // open.
 //
-// Implements: ibv_close_device.
+// Implements: ibv_close_device, ibv_destroy_comp_channel.
 func (d *Device) Close() error {
 	err := d.obj.Close(func() error {
 		if err := d.closeChannel(); err != nil {

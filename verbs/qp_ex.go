@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 )
@@ -49,6 +50,29 @@ func (ops SendOps) requests() uint32 {
 		}
 	}
 	return bits
+}
+
+// sendOpNames are the library's names of the requests, by their bits.
+var sendOpNames = [...]string{
+	"rdma-write", "rdma-write-with-imm", "send", "send-with-imm", "rdma-read", "atomic-cmp-and-swp",
+	"atomic-fetch-and-add", "local-inv", "bind-mw", "send-with-inv", "tso", "flush", "atomic-write",
+}
+
+// String lists the requests by the names that the library gives them.
+//
+// Implements: ibv_wr_opcode_str.
+func (ops SendOps) String() string {
+	var names []string
+	for i, name := range sendOpNames {
+		if ops>>i&1 != 0 {
+			names = append(names, name)
+			ops &^= 1 << i
+		}
+	}
+	if ops != 0 {
+		names = append(names, fmt.Sprintf("unknown bits 0x%x", uint64(ops)))
+	}
+	return strings.Join(names, ", ")
 }
 
 // QPCreateFlags change how a queue pair is made (enum ibv_qp_create_flags).
@@ -107,6 +131,9 @@ func (pd *PD) CreateQPEx(opts QPExOptions) (*QP, error) {
 		return nil, d.err(op, fmt.Errorf("MaxTSOHeader %d: it must be 0 to %d", opts.MaxTSOHeader, math.MaxUint16))
 	case opts.Spread != nil && opts.Type != RawPacket:
 		return nil, d.err(op, fmt.Errorf("only a queue pair of type %v spreads what it receives", RawPacket))
+	}
+	if err := d.kernelCarries(opts.SendOps); err != nil {
+		return nil, d.err(op, err)
 	}
 	parents := owners{&pd.obj}
 	opts.spreads = opts.Spread != nil
@@ -211,6 +238,7 @@ func (b *SendBatch) Abort() error {
 	if err == nil && n > 0 {
 		err = b.ex.qp.Abort(&b.wrs[0], n, b.ex.detours)
 	}
+	b.settleBinds(0)
 	if err != nil {
 		return b.qp.err(op, err)
 	}

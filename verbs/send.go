@@ -82,12 +82,16 @@ func (b *SendBatch) Room() int {
 
 // Write adds an RDMA write of the local pieces, one after the other, to remote
 // memory.
+//
+// Implements: ibv_wr_rdma_write.
 func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
 }
 
 // WriteImm adds an RDMA write that also completes a receive of the peer, which
 // gets imm.
+//
+// Implements: ibv_wr_rdma_write_imm.
 func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
 	r.wr.Imm = swap32(imm)
@@ -97,6 +101,8 @@ func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local .
 
 // Read adds an RDMA read of remote memory into the local pieces, one after the
 // other. They need AccessLocalWrite.
+//
+// Implements: ibv_wr_rdma_read.
 func (b *SendBatch) Read(id uint64, remote RemoteBuffer, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_RDMA_READ, id, remote, local)
 }
@@ -106,11 +112,15 @@ var anywhere = RemoteBuffer{Len: math.MaxUint64}
 
 // Send adds a message of the local pieces, one after the other. It fills a
 // receive of the peer.
+//
+// Implements: ibv_wr_send.
 func (b *SendBatch) Send(id uint64, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_SEND, id, anywhere, local)
 }
 
 // SendImm adds a message whose receive gets imm too.
+//
+// Implements: ibv_wr_send_imm.
 func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, anywhere, local)
 	r.wr.Imm = swap32(imm)
@@ -190,6 +200,8 @@ func (r Request) Solicited() Request {
 // Inline copies the data when the request is posted: the memory may be changed
 // at once, and need not be registered. The queue pair must have been made for
 // so many bytes (MaxInline). Reads and atomics cannot be inline.
+//
+// Implements: ibv_wr_set_inline_data, ibv_wr_set_inline_data_list.
 func (r Request) Inline() Request {
 	if r.wr == &r.b.spare {
 		return r
@@ -222,7 +234,8 @@ func (r Request) Inline() Request {
 // On a queue pair with builders (CreateQPEx, SendOps) the device takes all
 // requests or none.
 //
-// Implements: ibv_post_send, ibv_wr_start, ibv_wr_complete.
+// Implements: ibv_post_send, ibv_wr_start, ibv_wr_complete, ibv_wr_set_sge,
+// ibv_wr_set_sge_list.
 func (b *SendBatch) Post() (int, error) {
 	if err := b.side.enter(); err != nil {
 		return 0, b.qp.err("post send", err)
@@ -233,6 +246,7 @@ func (b *SendBatch) Post() (int, error) {
 		err = b.hold(n)
 	}
 	if err != nil || n == 0 {
+		b.settleBinds(0)
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
@@ -295,6 +309,7 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		err = b.hold(n)
 	}
 	if err != nil {
+		b.settleBinds(0)
 		return 0, 0, b.posted(err, full)
 	}
 	if b.ex != nil || b.cq.ex != nil {

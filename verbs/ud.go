@@ -53,6 +53,8 @@ func (qp *QP) QKey() uint32 { return qp.opts.QKey }
 // highest bit set the sender's own Q_Key goes out. A datagram has at most as
 // many bytes as the port's MTU; it fills a receive of the peer from byte GRHLen
 // on. The address handle must stay open until the request has completed.
+//
+// Implements: ibv_wr_set_ud_addr.
 func (b *SendBatch) SendTo(id uint64, to *AddressHandle, qpn, qkey uint32, local ...SGE) Request {
 	return b.datagram(cverbs.IBV_WR_SEND, id, to, qpn, qkey, local)
 }

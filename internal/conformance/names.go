@@ -17,6 +17,7 @@ import (
 var nameCases = []Case{
 	{"NamesAreTheLibrarys", names},
 	{"RatesAreTheLibrarys", rates},
+	{"RequestNamesAreTheLibrarys", requestNames},
 	{"ForkStatus", forkStatus},
 	{"InitFork", initFork},
 	{"FlowLabelPorts", flowLabelPorts},
@@ -162,5 +163,29 @@ func flowLabelPorts(r *Rig) {
 		0: 0xc000, 1: 0xc001, 0x3fff: 0xffff, 0x4000: 0xc001, 0xfffff: 0xffc0, 0x12345: 0xe341, 0x80000: 0xc020,
 	} {
 		require.Equal(r, want, verbs.FlowLabelToUDPPort(label), "0x%x", label)
+	}
+}
+
+// requestNames: libraries before rdma-core 49 have none.
+func requestNames(r *Rig) {
+	require.Equal(r, "send, flush, unknown bits 0x8000", (verbs.OpSend | verbs.OpFlush | 1<<15).String())
+	if !r.library() {
+		return
+	}
+	if _, err := cverbs.WROpcodeText(0); errors.Is(err, verbs.ErrNotSupported) {
+		return
+	}
+	r.covers("ibv_wr_opcode_str")
+	for op, opcode := range map[verbs.SendOps]int32{
+		verbs.OpWrite: cverbs.IBV_WR_RDMA_WRITE, verbs.OpWriteImm: cverbs.IBV_WR_RDMA_WRITE_WITH_IMM,
+		verbs.OpSend: cverbs.IBV_WR_SEND, verbs.OpSendImm: cverbs.IBV_WR_SEND_WITH_IMM, verbs.OpRead: cverbs.IBV_WR_RDMA_READ,
+		verbs.OpCompareSwap: cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, verbs.OpFetchAdd: cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD,
+		verbs.OpLocalInv: cverbs.IBV_WR_LOCAL_INV, verbs.OpBindMW: cverbs.IBV_WR_BIND_MW,
+		verbs.OpSendInv: cverbs.IBV_WR_SEND_WITH_INV, verbs.OpSegmentedSend: cverbs.IBV_WR_TSO,
+		verbs.OpFlush: cverbs.IBV_WR_FLUSH, verbs.OpAtomicWrite: cverbs.IBV_WR_ATOMIC_WRITE,
+	} {
+		text, err := cverbs.WROpcodeText(opcode)
+		require.NoError(r, err)
+		require.Equal(r, text, op.String())
 	}
 }
