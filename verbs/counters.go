@@ -46,6 +46,36 @@ func (d *Device) CreateCounters() (*Counters, error) {
 	return c, nil
 }
 
+// Attach has the counter at index, from 0, count what a flow carries. A nil flow
+// means the flows that are created with the counters among their actions.
+//
+// Implements: ibv_attach_counters_point_flow.
+func (c *Counters) Attach(kind CounterKind, index int, flow *Flow) error {
+	const op = "attach counters"
+	if kind != CountPackets && kind != CountBytes {
+		return c.dev.err(op, fmt.Errorf("counter kind %d: it is CountPackets or CountBytes", kind))
+	}
+	if index < 0 || index > math.MaxInt32 {
+		return c.dev.err(op, fmt.Errorf("there is no counter %d", index))
+	}
+	if err := c.obj.Use(); err != nil {
+		return c.dev.err(op, err)
+	}
+	defer c.obj.Done()
+	var raw cverbs.Flow
+	if flow != nil {
+		if err := flow.obj.Use(); err != nil {
+			return c.dev.err(op, err)
+		}
+		defer flow.obj.Done()
+		raw = flow.flow
+	}
+	if err := c.raw.Attach(int32(kind), uint32(index), raw); err != nil {
+		return c.dev.err(op, err)
+	}
+	return nil
+}
+
 // Read returns the values of the first n counters, as they were attached. cached
 // takes what the driver read last, if it keeps that.
 //

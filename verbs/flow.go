@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -92,28 +91,6 @@ func (r *FlowRule) encode(port uint8) ([]byte, error) {
 		Port: port, Flags: uint32(r.Flags),
 	}
 	return rule, nil
-}
-
-// Count has a counter of the set count what the rule takes: that at index, from 0,
-// in the order in which Counters.Read returns them. The set must
-// stay open as long as the rule.
-//
-// Implements: ibv_attach_counters_point_flow.
-func (f *Flow) Count(c *Counters, index int, kind CounterKind) error {
-	const op = "attach counters"
-	if index < 0 || index > math.MaxInt32 {
-		return f.qp.err(op, fmt.Errorf("counter %d: the index is 0 or more", index))
-	}
-	for _, o := range []*life.Object{&f.obj, &c.obj} {
-		if err := o.Use(); err != nil {
-			return f.qp.err(op, err)
-		}
-		defer o.Done()
-	}
-	if err := f.flow.Counted(c.raw, int32(kind), uint32(index)); err != nil {
-		return f.qp.err(op, err)
-	}
-	return nil
 }
 
 // Close takes the rule away.

@@ -193,6 +193,9 @@ func counters(r *Rig) {
 		r.refuses(err, "ibv_create_counters")
 		_, err = new(verbs.Counters).Read(1, false)
 		require.ErrorIs(r, err, verbs.ErrClosed)
+		require.ErrorIs(r, new(verbs.Counters).Attach(verbs.CountBytes, 0, nil), verbs.ErrClosed)
+		require.Error(r, new(verbs.Counters).Attach(7, 0, nil))
+		require.Error(r, new(verbs.Counters).Attach(verbs.CountPackets, -1, nil))
 		return
 	}
 	_, err = c.Read(0, false)

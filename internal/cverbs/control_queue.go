@@ -289,10 +289,3 @@ func (qp QP) CreateFlow(rule []byte) (Flow, error) {
 //
 // Implements: ibv_destroy_flow.
 func (f Flow) Destroy() error { return errno(C.gf1_destroy_flow(table(f.v), f.c())) }
-
-// Counted has a counter of the set, by its index, count what the rule takes.
-//
-// Implements: ibv_attach_counters_point_flow.
-func (f Flow) Counted(counters Counters, kind int32, index uint32) error {
-	return counters.Attach(kind, index, f)
-}

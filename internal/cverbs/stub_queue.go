@@ -51,5 +51,3 @@ func (IndTable) Destroy() error                            { return errBuild }
 func (QP) CreateFlow([]byte) (Flow, error)                 { return Flow{}, errBuild }
 func (Flow) Destroy() error                                { return errBuild }
 func NewPassingQueue() (*Queue, error)                     { return nil, errBuild }
-
-func (Flow) Counted(Counters, int32, uint32) error { return errBuild }
