@@ -57,8 +57,7 @@ type pendingBind struct {
 	former, rkey uint32
 }
 
-// account notes that the device took n requests, the bindings among them. Those of
-// a batch that was not posted are undone.
+// account notes that the device took n requests, the bindings among them.
 func (b *SendBatch) account(n int32) {
 	b.queue.account(n)
 	if len(b.binds) > 0 {
@@ -66,6 +65,8 @@ func (b *SendBatch) account(n int32) {
 	}
 }
 
+// settleBinds tells providers of the keys that windows have by the first requests,
+// which were posted, and undoes the other bindings of the batch.
 func (b *SendBatch) settleBinds(posted int) {
 	for _, p := range b.binds {
 		if p.mw.obj.Use() != nil {

@@ -238,7 +238,7 @@ func (b *SendBatch) Abort() error {
 	if err == nil && n > 0 {
 		err = b.ex.qp.Abort(&b.wrs[0], n, b.ex.detours)
 	}
-	b.account(0)
+	b.settleBinds(0)
 	if err != nil {
 		return b.qp.err(op, err)
 	}

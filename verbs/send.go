@@ -246,6 +246,7 @@ func (b *SendBatch) Post() (int, error) {
 		err = b.hold(n)
 	}
 	if err != nil || n == 0 {
+		b.settleBinds(0)
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
@@ -308,6 +309,7 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		err = b.hold(n)
 	}
 	if err != nil {
+		b.settleBinds(0)
 		return 0, 0, b.posted(err, full)
 	}
 	if b.ex != nil || b.cq.ex != nil {

@@ -387,8 +387,8 @@ func buildersClose(r *Rig) {
 // either side.
 func buildersWindow(r *Rig) {
 	r.covers("ibv_wr_bind_mw", "ibv_wr_local_inv", "ibv_wr_send_inv")
-	if r.inProcess() {
-		r.covers("ibv_wc_read_invalidated_rkey") // soft-RoCE's flag hides the key
+	if !r.softRoCE() {
+		r.covers("ibv_wc_read_invalidated_rkey") // see invalidated
 	}
 	ops := movers | verbs.OpBindMW | verbs.OpLocalInv | verbs.OpSendInv
 	cq := r.exCQ(verbs.CQExOptions{})

@@ -18,7 +18,7 @@ const publicDir = "verbs"
 var implements = regexp.MustCompile(`(?s)\nImplements:(.*)\.\n*$`)
 
 // claimers are the functions by which tests claim C functions.
-var claimers = []string{"covers", "Covers", "CoversElsewhere", "refuses", "Refuses"}
+var claimers = []string{"covers", "Covers", "CoversElsewhere", "refuses", "Refuses", "unsupported"}
 
 // source is what the tree says: which functions are bound, and which are claimed.
 type source struct {
