@@ -76,7 +76,7 @@ func TestAbortWithoutAContext(t *testing.T) {
 // The context of a program that is being stopped has ended, and it aborts.
 func TestAbortWithAContextThatHasEnded(t *testing.T) {
 	live := liveComms(t)
-	for range 20 {
+	for range rounds(20) {
 		r := newRig(t, 1, Config{})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -169,7 +169,7 @@ func TestNumbersOfWindowsAndSignalsBeyondNCCLs(t *testing.T) {
 // A graph that is instantiated while its communicator is aborted is closed too,
 // or refused.
 func TestInstantiateBesideAbort(t *testing.T) {
-	for range 40 {
+	for range rounds(40) {
 		r := newRig(t, 1, Config{})
 		r.connect(16)
 		b := r.alloc(0, make([]byte, 64))
@@ -200,7 +200,7 @@ func TestInstantiateBesideAbort(t *testing.T) {
 
 // The capture ends in another goroutine while its communicator is aborted.
 func TestEndCaptureBesideAbort(t *testing.T) {
-	for range 60 {
+	for range rounds(60) {
 		r := newRig(t, 1, Config{})
 		r.connect(16)
 		b := r.alloc(0, make([]byte, 64))

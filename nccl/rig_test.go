@@ -38,6 +38,15 @@ const patience = time.Minute
 
 func realGPU() bool { return os.Getenv(gpuEnv) != "" }
 
+// rounds is how often a race is tried that needs a communicator each time: making
+// one takes a second on a GPU, and nothing with the fakes.
+func rounds(onFakes int) int {
+	if realGPU() {
+		return 8
+	}
+	return onFakes
+}
+
 func TestMain(m *testing.M) {
 	if realGPU() {
 		// The driver and NCCL keep files and threads of their own.

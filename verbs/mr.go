@@ -47,7 +47,9 @@ type MR struct {
 	obj    life.Object
 	pd     *PD
 	mr     cverbs.MR
-	buf    []byte
+	buf    []byte // nil if this process does not see the memory
+	addr   uint64 // of the first byte, as requests have it
+	length int
 	lkey   uint32
 	rkey   uint32
 	access Access
@@ -106,11 +108,17 @@ func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error
 	if err != nil {
 		return nil, &OpError{Op: "register memory", Device: pd.dev.name, Err: err, Hint: registerHint(err, len(buf), access)}
 	}
-	mr := &MR{pd: pd, mr: raw, buf: buf, access: access, free: free}
-	mr.lkey, mr.rkey = raw.Keys()
-	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", len(buf), mr.lkey), &pd.obj)
-	logDebug("memory registered", "device", pd.dev.name, "bytes", len(buf), "lkey", mr.lkey, "access", uint32(access))
-	return mr, nil
+	addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
+	return pd.enterMR(&MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}), nil
+}
+
+// enterMR completes a region that was registered. The domain is in use.
+func (pd *PD) enterMR(mr *MR) *MR {
+	mr.pd = pd
+	mr.lkey, mr.rkey = mr.mr.Keys()
+	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), &pd.obj)
+	logDebug("memory registered", "device", pd.dev.name, "bytes", mr.length, "lkey", mr.lkey, "access", uint32(mr.access))
+	return mr
 }
 
 // registerHint tells a limit that was hit from other reasons.
@@ -124,14 +132,15 @@ func registerHint(err error, size int, access Access) string {
 	return ""
 }
 
-// Bytes returns the memory. The slice must not be used after Close.
+// Bytes returns the memory, or nil if this process does not see it. The slice
+// must not be used after Close.
 func (mr *MR) Bytes() []byte { return mr.buf }
 
 // Len returns the region's length in bytes.
-func (mr *MR) Len() int { return len(mr.buf) }
+func (mr *MR) Len() int { return mr.length }
 
-// Addr returns the address of the region's first byte.
-func (mr *MR) Addr() uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mr.buf)))) }
+// Addr returns the address of the region's first byte, as requests have it.
+func (mr *MR) Addr() uint64 { return mr.addr }
 
 // LKey returns the local key, which names the region in an SGE.
 func (mr *MR) LKey() uint32 { return mr.lkey }
@@ -144,17 +153,17 @@ func (mr *MR) Access() Access { return mr.access }
 
 // Remote returns what a peer needs to reach the whole region.
 func (mr *MR) Remote() RemoteBuffer {
-	return RemoteBuffer{Addr: mr.Addr(), RKey: mr.rkey, Len: uint64(len(mr.buf))}
+	return RemoteBuffer{Addr: mr.addr, RKey: mr.rkey, Len: uint64(mr.length)}
 }
 
 // SGE returns n bytes of the region from off. A piece that does not lie within
 // the region, or is longer than an SGE can be (2^32-1 bytes), makes the batch
 // that it is added to fail.
 func (mr *MR) SGE(off, n int) SGE {
-	if off < 0 || n < 0 || off > len(mr.buf)-n || uint64(n) > maxSGE {
+	if off < 0 || n < 0 || off > mr.length-n || uint64(n) > maxSGE {
 		return SGE{Addr: badAddr}
 	}
-	return SGE{Addr: mr.Addr() + uint64(off), Length: uint32(n), LKey: mr.lkey}
+	return SGE{Addr: mr.addr + uint64(off), Length: uint32(n), LKey: mr.lkey}
 }
 
 // Close ends the registration and gives the memory back, or unpins it. The

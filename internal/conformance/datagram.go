@@ -39,6 +39,7 @@ func (e *End) address(to *End) *verbs.AddressHandle {
 
 // udReply answers to where the datagram says that it came from.
 func udReply(r *Rig) {
+	r.covers("ibv_create_ah", "ibv_init_ah_from_wc", "ibv_create_ah_from_wc", "ibv_destroy_ah")
 	a, b := r.udEnd(verbs.QPOptions{}), r.udEnd(verbs.QPOptions{QKey: 0x1234})
 	mr := r.memory(4096)
 	copy(mr.Bytes(), "datagram")

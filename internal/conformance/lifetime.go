@@ -43,6 +43,7 @@ func wrongOrder(r *Rig) {
 }
 
 func doubleClose(r *Rig) {
+	r.covers("ibv_destroy_qp", "ibv_destroy_cq", "ibv_dereg_mr", "ibv_dealloc_pd", "ibv_close_device")
 	a, b := r.pair(pairOptions{})
 	mr := r.memory(8)
 	for range 2 {

@@ -66,6 +66,10 @@ func writeNeedsLocalWrite(r *Rig) {
 }
 
 func attributes(r *Rig) {
+	r.covers("ibv_query_device")
+	if !r.inProcess() {
+		r.covers("ibv_get_device_list", "ibv_free_device_list", "ibv_open_device")
+	}
 	a := r.Dev.Attributes()
 	info, err := r.Dev.Info()
 	require.NoError(r, err)
@@ -78,6 +82,7 @@ func attributes(r *Rig) {
 }
 
 func portAndGIDs(r *Rig) {
+	r.covers("ibv_query_port", "ibv_query_gid_table")
 	info, err := r.Dev.Info()
 	require.NoError(r, err)
 	for _, want := range info.Ports {

@@ -40,6 +40,7 @@ func (e *End) toGroup() *verbs.AddressHandle {
 }
 
 func multicast(r *Rig) {
+	r.covers("ibv_attach_mcast", "ibv_detach_mcast")
 	r.joinOnHost()
 	a := r.udEnd(verbs.QPOptions{})
 	b, c, d := r.udEnd(verbs.QPOptions{}), r.udEnd(verbs.QPOptions{}), r.udEnd(verbs.QPOptions{})

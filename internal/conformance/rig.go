@@ -3,9 +3,11 @@ package conformance
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/verbs"
 	"github.com/stretchr/testify/require"
 )
@@ -19,9 +21,18 @@ type Rig struct {
 	Dev *verbs.Device
 	PD  *verbs.PD
 	ctx context.Context
+
+	claims []func()
 }
 
 func newRig(t testing.TB, device string) *Rig {
+	r := &Rig{TB: t}
+	testutil.WatchCalls(t)
+	t.Cleanup(func() {
+		for _, check := range r.claims {
+			check()
+		}
+	})
 	dev, err := verbs.Open(device)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.CloseAll()) })
@@ -29,8 +40,22 @@ func newRig(t testing.TB, device string) *Rig {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	return &Rig{TB: t, Dev: dev, PD: pd, ctx: ctx}
+	r.Dev, r.PD, r.ctx = dev, pd, ctx
+	return r
 }
+
+// inProcess says that the device is this process's own, not a kernel's.
+func (r *Rig) inProcess() bool { return strings.HasPrefix(r.Dev.Name(), "loop") }
+
+// covers claims that the case shows the effect of these C functions: see
+// testutil.Covers.
+func (r *Rig) covers(functions ...string) { r.Helper(); testutil.Covers(r, functions...) }
+
+// refuses checks that a C function was refused, and claims it.
+func (r *Rig) refuses(err error, function string) { r.Helper(); testutil.Refuses(r, err, function) }
+
+// AtEnd has the claims checked once everything of the rig is closed.
+func (r *Rig) AtEnd(check func()) { r.claims = append(r.claims, check) }
 
 // allRights lets peers do everything.
 const allRights = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic

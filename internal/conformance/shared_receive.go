@@ -55,6 +55,7 @@ func (e *End) say(text string, mr *verbs.MR) {
 }
 
 func srqServes(r *Rig) {
+	r.covers("ibv_create_srq", "ibv_post_srq_recv", "ibv_destroy_srq")
 	srq := r.srq(verbs.SRQOptions{MaxRecv: 16, MaxSGE: 2})
 	src, dst := r.memory(64), r.memory(1600)
 	for i := range 4 {
@@ -198,6 +199,7 @@ func srqChecks(r *Rig) {
 
 // srqLimit: the event comes once for each time that it was asked for.
 func srqLimit(r *Rig) {
+	r.covers("ibv_modify_srq", "ibv_query_srq", "ibv_get_async_event", "ibv_ack_async_event")
 	srq := r.srq(verbs.SRQOptions{MaxRecv: 8})
 	a, b := r.sharedPair(srq, verbs.ConnectOptions{})
 	mr := r.memory(64)

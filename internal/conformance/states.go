@@ -104,6 +104,7 @@ func resetDelivers(r *Rig) {
 }
 
 func connectOptions(r *Rig) {
+	r.covers("ibv_query_qp")
 	a, b := r.end(pairOptions{}), r.end(pairOptions{})
 	opts := verbs.ConnectOptions{
 		MTU: verbs.MTU1024, Timeout: 10, Retries: 3, RNRRetries: 2, MinRNRTimer: 5, MaxReads: 2, TrafficClass: 32,

@@ -18,6 +18,7 @@ func Cases() []Case {
 		stateCases, memoryCases, lifetimeCases, misuseCases, hostileCases,
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
+		dmaBufCases,
 	} {
 		all = append(all, topic...)
 	}

@@ -26,6 +26,8 @@ var transferCases = []Case{
 }
 
 func sendRecv(r *Rig) {
+	r.covers("ibv_post_send", "ibv_post_recv", "ibv_poll_cq", "ibv_create_qp",
+		"ibv_modify_qp", "ibv_reg_mr", "ibv_alloc_pd", "ibv_create_cq")
 	a, b := r.pair(pairOptions{})
 	src, dst := r.memory(1000), r.memory(2000)
 	want := r.random(src)

@@ -27,6 +27,8 @@ var waitCases = []Case{
 
 // pingPong loses no wake-up: both ends sleep before each message.
 func pingPong(r *Rig) {
+	r.covers("ibv_create_comp_channel", "ibv_req_notify_cq", "ibv_get_cq_event",
+		"ibv_ack_cq_events", "ibv_destroy_comp_channel")
 	const rounds = 200
 	a, b := r.pair(pairOptions{})
 	mr := r.memory(16)

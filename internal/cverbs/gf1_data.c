@@ -2,6 +2,8 @@
 
 #include "gf1_data.h"
 
+#include "../dl/gf1_seen.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -200,6 +202,7 @@ static int translate(struct gf1_wc *wc, int n)
 
 int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
 {
+	static struct gf1_seen seen = { .name = "ibv_poll_cq" };
 	int n;
 
 	/* Dropped completions must not make a full CQ look empty. */
@@ -209,6 +212,7 @@ int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries)
 			return errno > 0 ? -errno : -EIO;
 		if (n == 0)
 			return 0;
+		gf1_saw(&seen, 0);
 		n = translate(wc, n);
 	} while (n == 0);
 	return n;
@@ -230,11 +234,12 @@ int gf1_spin(struct gf1_cq *cq, struct gf1_wc *wc, int entries, int polls)
 
 int gf1_arm(struct gf1_cq *cq, int solicited_only)
 {
+	static struct gf1_seen seen = { .name = "ibv_req_notify_cq" };
 	int rc = cq->context->ops.req_notify_cq(cq, solicited_only);
 
-	if (rc == 0)
-		return 0;
-	return rc > 0 ? rc : (errno > 0 ? errno : EIO);
+	if (rc < 0)
+		rc = errno > 0 ? errno : EIO;
+	return gf1_saw(&seen, rc);
 }
 
 /* Providers return a positive errno; some old ones -1 with errno set. */
@@ -247,7 +252,7 @@ static int32_t post_rc(int rc)
 
 /* What came of posting n requests, of which the device took the first taken if
  * it did not take all. */
-static struct gf1_posted outcome(int rc, int n, ptrdiff_t taken)
+static struct gf1_posted outcome(struct gf1_seen *seen, int rc, int n, ptrdiff_t taken)
 {
 	struct gf1_posted result = { .posted = n };
 
@@ -255,40 +260,44 @@ static struct gf1_posted outcome(int rc, int n, ptrdiff_t taken)
 		result.rc = post_rc(rc);
 		result.posted = (int32_t)taken;
 	}
+	gf1_saw(seen, result.rc);
 	return result;
 }
 
 struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n)
 {
+	static struct gf1_seen seen = { .name = "ibv_post_send" };
 	struct gf1_send_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_send(qp, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(rc, n, bad != NULL ? bad - wr : 0);
+	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n)
 {
+	static struct gf1_seen seen = { .name = "ibv_post_recv" };
 	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_recv(qp, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(rc, n, bad != NULL ? bad - wr : 0);
+	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n)
 {
+	static struct gf1_seen seen = { .name = "ibv_post_srq_recv" };
 	struct gf1_recv_wr *next = wr[n - 1].next, *bad = NULL;
 	int rc;
 
 	wr[n - 1].next = NULL;
 	rc = srq->context->ops.post_srq_recv(srq, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(rc, n, bad != NULL ? bad - wr : 0);
+	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,

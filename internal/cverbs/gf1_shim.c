@@ -2,7 +2,8 @@
 
 #include "gf1_shim.h"
 
-#include <errno.h>
+#include "gf1_call.h"
+
 #include <string.h>
 
 /* Access bits from here on are optional: an older kernel may ignore them, and
@@ -17,6 +18,9 @@ const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args, since) "_ibv" #name,
 	GF1_LATER_VERBS(GF1_NAME)
 #undef GF1_NAME
+#define GF1_NAME(result, name, args, since) "ibv_" #name,
+	GF1_MEMORY_VERBS(GF1_NAME)
+#undef GF1_NAME
 	NULL,
 };
 
@@ -26,52 +30,9 @@ const char *const gf1_since[] = {
 #undef GF1_ALWAYS
 #define GF1_SINCE(result, name, args, since) since,
 	GF1_LATER_VERBS(GF1_SINCE)
+	GF1_MEMORY_VERBS(GF1_SINCE)
 #undef GF1_SINCE
 };
-
-/* A verb that failed without setting errno still failed. */
-static int errno_or_io(void)
-{
-	return errno != 0 ? errno : EIO;
-}
-
-/* Verbs that make something return NULL and set errno. */
-static int made(void *object, void *out)
-{
-	if (object == NULL)
-		return errno_or_io();
-	memcpy(out, &object, sizeof(object));
-	return 0;
-}
-
-/* Other verbs return 0, a positive errno, or -1 with errno set. */
-static int done(int rc)
-{
-	if (rc == 0)
-		return 0;
-	return rc > 0 ? rc : errno_or_io();
-}
-
-#define NEED(v, name) \
-	do { \
-		if ((v)->name == NULL) \
-			return EOPNOTSUPP; \
-		errno = 0; \
-	} while (0)
-
-/* The extended context of a library's context if it reaches down to an
- * operation that lies so many bytes in front of its end, or NULL. */
-static struct gf1_verbs_context *extended(struct gf1_context *context, size_t reach)
-{
-	struct gf1_verbs_context *ext;
-
-	if (context->abi_compat != GF1_ABI_IS_EXTENDED)
-		return NULL;
-	ext = (struct gf1_verbs_context *)((char *)context - offsetof(struct gf1_verbs_context, context));
-	return ext->sz >= reach ? ext : NULL;
-}
-
-#define REACH(op) (sizeof(struct gf1_verbs_context) - offsetof(struct gf1_verbs_context, op))
 
 static int library_query_port(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len)
 {
@@ -97,28 +58,42 @@ void gf1_complete_table(struct gf1_verbs *table)
 	table->modify_cq = library_modify_cq;
 }
 
-int gf1_count_devices(const struct gf1_finder *finder, int *count)
+static int list_devices(const struct gf1_finder *finder, struct gf1_device ***list, int *count)
 {
-	struct gf1_device **list;
+	CALLS("ibv_get_device_list");
 
 	errno = 0;
 	*count = 0;
-	list = finder->get_device_list(count);
-	if (list == NULL)
-		return errno_or_io();
+	return made(finder->get_device_list(count), list);
+}
+
+static void free_devices(const struct gf1_finder *finder, struct gf1_device **list)
+{
+	CALLS("ibv_free_device_list");
+
 	finder->free_device_list(list);
-	return 0;
+	done(0);
+}
+
+int gf1_count_devices(const struct gf1_finder *finder, int *count)
+{
+	struct gf1_device **list;
+	int rc = list_devices(finder, &list, count);
+
+	if (rc == 0)
+		free_devices(finder, list);
+	return rc;
 }
 
 int gf1_open(const struct gf1_finder *finder, const char *name, struct gf1_context **out)
 {
 	struct gf1_device **list;
-	int count = 0, rc = ENODEV, i;
+	int count, i, rc = list_devices(finder, &list, &count);
+	CALLS("ibv_open_device");
 
-	errno = 0;
-	list = finder->get_device_list(&count);
-	if (list == NULL)
-		return errno_or_io();
+	if (rc != 0)
+		return rc;
+	rc = ENODEV;
 	for (i = 0; i < count; i++) {
 		if (strncmp(list[i]->name, name, sizeof(list[i]->name)) != 0)
 			continue;
@@ -126,7 +101,7 @@ int gf1_open(const struct gf1_finder *finder, const char *name, struct gf1_conte
 		rc = made(finder->open_device(list[i]), out);
 		break;
 	}
-	finder->free_device_list(list);
+	free_devices(finder, list);
 	return rc;
 }
 
@@ -151,14 +126,19 @@ int gf1_query_port(const struct gf1_verbs *v, struct gf1_context *context, uint8
 ssize_t gf1_query_gid_table(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_gid_entry *entries,
 			    size_t max)
 {
+	CALLS("ibv_query_gid_table");
 	ssize_t n;
 
 	if (v->_query_gid_table == NULL)
-		return -EOPNOTSUPP;
+		return -gf1_saw(&seen_, EOPNOTSUPP);
 	errno = 0;
 	n = v->_query_gid_table(context, entries, max, 0, sizeof(*entries));
+	if (n >= 0) {
+		done(0);
+		return n;
+	}
 	/* A failure is a negative errno, or -1 with errno set. */
-	return n == -1 ? -errno_or_io() : n;
+	return -done(n == -1 ? -1 : (int)-n);
 }
 
 int gf1_alloc_pd(const struct gf1_verbs *v, struct gf1_context *context, struct gf1_pd **out)
@@ -227,7 +207,7 @@ int gf1_ack_cq_events(const struct gf1_verbs *v, struct gf1_cq *cq, unsigned int
 {
 	NEED(v, ack_cq_events);
 	v->ack_cq_events(cq, events);
-	return 0;
+	return done(0);
 }
 
 int gf1_create_qp(const struct gf1_verbs *v, struct gf1_pd *pd, struct gf1_qp_init_attr *attr, struct gf1_qp **out)
@@ -332,5 +312,5 @@ int gf1_ack_async_event(const struct gf1_verbs *v, struct gf1_async_event *event
 {
 	NEED(v, ack_async_event);
 	v->ack_async_event(event);
-	return 0;
+	return done(0);
 }

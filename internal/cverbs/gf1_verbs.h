@@ -53,10 +53,14 @@
 	  (struct gf1_context * context, struct gf1_gid_entry * entries, size_t max, uint32_t flags, size_t size), \
 	  "rdma-core 32")
 
+/* X(result, name, arguments, since): further exports, a list a topic. */
+#include "gf1_table_memory.h"
+
 struct gf1_verbs {
 #define GF1_FIELD(result, name, args, ...) result(*name) args;
 	GF1_EXPORTED_VERBS(GF1_FIELD)
 	GF1_LATER_VERBS(GF1_FIELD)
+	GF1_MEMORY_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* Inline functions in the library's header, not exports. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);

@@ -368,6 +368,7 @@ void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp);
 /* mr.c */
 struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int access);
 struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);
+struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 int gf1l_dereg_mr(struct gf1_mr *mr);
 void gf1l_keys_free(struct gf1l_keys *keys);
 /* Opens memory for access: NULL if the key, the domain, the bounds or the

@@ -127,6 +127,7 @@ const struct gf1_verbs gf1l_verbs = {
 	.dealloc_pd = dealloc_pd,
 	.reg_mr = gf1l_reg_mr,
 	.reg_mr_iova2 = gf1l_reg_mr_iova2,
+	.reg_dmabuf_mr = gf1l_reg_dmabuf_mr,
 	.dereg_mr = gf1l_dereg_mr,
 	.create_comp_channel = gf1l_create_channel,
 	.destroy_comp_channel = gf1l_destroy_channel,

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -44,6 +45,8 @@ struct gf1l_slot {
 struct region {
 	struct gf1_mr mr;
 	struct gf1l_slot *slot;
+	void *mapping; /* of a dma-buf, or NULL */
+	size_t mapped;
 };
 
 static struct gf1l_slot *slot_at(struct gf1l_keys *keys, uint32_t index)
@@ -127,30 +130,34 @@ static int is_mapped(void *addr, size_t length)
 	return 1;
 }
 
-static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access)
+static int access_refusal(size_t length, uint64_t iova, unsigned int access)
 {
 	if ((access & ~(unsigned int)(KNOWN_ACCESS | ACCESS_OPTIONAL_RANGE)) != 0)
 		return EOPNOTSUPP;
 	if ((access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC)) != 0 && (access & ACCESS_LOCAL_WRITE) == 0)
 		return EINVAL;
-	if (length == 0 || (uintptr_t)addr + length < (uintptr_t)addr || iova + length < iova)
+	return length == 0 || iova + length < iova ? EINVAL : 0;
+}
+
+static int refusal(void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	int rc = access_refusal(length, iova, access);
+
+	if (rc != 0)
+		return rc;
+	if ((uintptr_t)addr + length < (uintptr_t)addr)
 		return EINVAL;
 	return is_mapped(addr, length) ? 0 : EFAULT;
 }
 
-struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+/* A region over memory that was looked at. */
+static struct region *new_region(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct gf1l_ctx *ctx = gf1l_ctx_of(pd->context);
 	struct gf1l_keys *keys = &ctx->dev->keys;
 	struct gf1l_slot *slot;
-	struct region *region;
-	int rc = refusal(addr, length, iova, access);
+	struct region *region = gf1l_make(ctx, sizeof(*region));
 
-	if (rc != 0) {
-		errno = rc;
-		return NULL;
-	}
-	region = gf1l_make(ctx, sizeof(*region));
 	if (region == NULL)
 		return NULL;
 	pthread_mutex_lock(&keys->lock);
@@ -179,6 +186,52 @@ struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, u
 	region->mr.lkey = slot->key;
 	region->mr.rkey = slot->key | REMOTE_BIT;
 	gf1l_ref(&GF1L_OF(struct gf1l_pd, pd, pd)->refs);
+	return region;
+}
+
+struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	struct region *region;
+	int rc = refusal(addr, length, iova, access);
+
+	if (rc != 0) {
+		errno = rc;
+		return NULL;
+	}
+	region = new_region(pd, addr, length, iova, access);
+	return region != NULL ? &region->mr : NULL;
+}
+
+/* Whatever file can be mapped stands for a dma-buf: the kernel's own can, where
+ * their memory is the host's. The region is its mapping's owner. */
+struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access)
+{
+	uint64_t in_page = offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	int protection = (access & ACCESS_LOCAL_WRITE) != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
+	int rc = access_refusal(length, iova, (unsigned int)access);
+	struct region *region;
+	struct stat file;
+	void *mapping;
+
+	if (rc == 0 && fstat(fd, &file) != 0)
+		rc = errno;
+	if (rc == 0 && (offset + length < offset || offset + length > (uint64_t)file.st_size ||
+			(iova & ((uint64_t)sysconf(_SC_PAGESIZE) - 1)) != in_page))
+		rc = EINVAL;
+	if (rc != 0) {
+		errno = rc;
+		return NULL;
+	}
+	mapping = mmap(NULL, length + in_page, protection, MAP_SHARED, fd, (off_t)(offset - in_page));
+	if (mapping == MAP_FAILED)
+		return NULL;
+	region = new_region(pd, (uint8_t *)mapping + in_page, length, iova, (unsigned int)access);
+	if (region == NULL) {
+		munmap(mapping, length + in_page);
+		return NULL;
+	}
+	region->mapping = mapping;
+	region->mapped = length + in_page;
 	return &region->mr;
 }
 
@@ -208,6 +261,8 @@ int gf1l_dereg_mr(struct gf1_mr *mr)
 
 	__atomic_store_n(&slot->live, 0, __ATOMIC_SEQ_CST);
 	await_users(slot);
+	if (region->mapping != NULL)
+		munmap(region->mapping, region->mapped);
 	give_slot(&ctx->dev->keys, slot);
 	gf1l_unref(&GF1L_OF(struct gf1l_pd, pd, mr->pd)->refs);
 	gf1l_unmake(ctx, region);
