@@ -3,14 +3,14 @@
 
 SETUP := .ci/setup
 
-# rdmalab's kernel and command for "make lab".
+# rdmalab's kernel, for "make lab" and "make interop", and the command for the first.
 KERNEL ?= 6.1
 CMD ?=
 
 # all or quick, for "make conformance".
 CONFORMANCE ?= all
 
-.PHONY: help demo test test-all conformance topo-fixtures check lab gpu gpu-build bench generate clean
+.PHONY: help demo test test-all conformance interop topo-fixtures check lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -20,6 +20,8 @@ help:
 	@echo '               two guests, arm64, fuzzing, cgo checks'
 	@echo 'make conformance  the cases that every device must pass, on the in-process device and on three'
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
+	@echo 'make interop   our benchmark tools with perftest 4.5 and 25.01, each way, with every set of flags:'
+	@echo '               a table; KERNEL=6.12 picks the lab'"'"'s kernel'
 	@echo 'make topo-fixtures  what the topology code says about real machines, beside the right answers:'
 	@echo '               a table; GOFABRIC_TOPOLOGY_FIXTURES=folder asks the originals too'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
@@ -43,6 +45,9 @@ test-all:
 
 conformance:
 	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"
+
+interop:
+	@$(SETUP) cc lab -- .ci/interop "$(KERNEL)"
 
 topo-fixtures:
 	@$(SETUP) -- .ci/topo-fixtures

@@ -221,6 +221,9 @@ func FuzzSession(f *testing.F) {
 			f.Add(role == RoleClient, true, bytes.Join(messages(transcript(f, name, role), false), nil))
 		}
 	}
+	for _, role := range []Role{RoleClient, RoleServer} {
+		f.Add(role == RoleClient, true, bytes.Join(messages(recording2501(f, "write_bw", role), false), nil))
+	}
 	f.Add(false, false, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, client, gid bool, in []byte) {
 		role, key := RoleServer, Key{}

@@ -64,7 +64,10 @@ func (r *run) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.session = NewSession(conn, r.config.Role(), SessionOptions{ExchangeTimeout: r.config.Timeout})
+	r.session = NewSession(conn, r.config.Role(), SessionOptions{
+		PrologueTimeout: min(r.config.Timeout, prologueTimeout),
+		ExchangeTimeout: r.config.Timeout,
+	})
 	defer r.session.Close()
 	if err := r.meet(ctx); err != nil {
 		return err

@@ -7,7 +7,17 @@ import (
 
 // Version is the version that perftest announces, in hundredths: 606 is
 // "6.06". It is the version of the protocol rather than the release: release
-// 4.5 announces 6.06.
+// 4.5 announces 6.06, and the releases after it count on:
+//
+//	4.5 (Debian 12)    6.06
+//	23.10              6.17: sends no "done" at its end
+//	25.01 (Debian 13)  6.24: nothing else of 6.06 is different on the wire
+//	26.01              6.28: sends a block of parameters, and wants the peer's
+//	26.04              6.29: does so only with a peer that announced 6.28 or more
+//
+// Between 4.5 and 25.01 the output changed, not the protocol: MiB/sec for MB/sec
+// in the header, two more spaces before the message rate, a second field in the
+// lines "PCIe relax order" and "ibv_wr* API".
 type Version int
 
 // OurVersion is announced to the peer. It is perftest 4.5's, which every
