@@ -69,7 +69,7 @@ func TestAddressesAsPrinted(t *testing.T) {
 		for _, msg := range messages(lines, write)[4:6] {
 			k, err := DecodeKey(msg)
 			require.NoError(t, err)
-			out = append(out, k.Address(true))
+			out = append(out, k.Address(VerbWrite))
 		}
 		return out
 	}
@@ -78,7 +78,7 @@ func TestAddressesAsPrinted(t *testing.T) {
 	want, err := os.ReadFile("testdata/wbw_q2.client.out")
 	require.NoError(t, err)
 	require.Contains(t, string(want), b.String())
-	assert.Nil(t, Key{}.Address(false).Memory)
+	assert.Nil(t, Key{}.Address(VerbSend).Memory)
 }
 
 func TestVersion(t *testing.T) {
@@ -200,7 +200,7 @@ func FuzzResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := report.WriteJSON(io.Discard, report.Document{Results: []report.DocumentResult{report.NewResult(bw)}}); err != nil {
+		if err := report.WriteJSON(io.Discard, report.Document{Results: []report.DocumentResult{{DocumentBandwidth: report.NewBandwidth(bw)}}}); err != nil {
 			t.Fatal(err)
 		}
 	})

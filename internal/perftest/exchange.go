@@ -28,12 +28,12 @@ func (s *Session) Barrier(ctx context.Context, local Key) error {
 	return err
 }
 
-// BarrierAfterRun is Barrier without a time limit of its own: the side that
-// has nothing to send waits there for as long as the other's run takes. It
-// returns when the peer closes the connection, when ctx ends, or, by TCP's
-// keep-alive, some time after the peer's machine is gone.
-func (s *Session) BarrierAfterRun(ctx context.Context, local Key) error {
-	_, err := s.exchangeKey(ctx, "barrier after the run", 0, local)
+// BarrierAfterRun is Barrier for the side that has nothing to send and waits
+// there for as long as the other's run takes, at most patience unless that is
+// zero. It returns when the peer closes the connection, when ctx ends, or, by
+// TCP's keep-alive, some time after the peer's machine is gone.
+func (s *Session) BarrierAfterRun(ctx context.Context, local Key, patience time.Duration) error {
+	_, err := s.exchangeKey(ctx, "barrier after the run", patience, local)
 	return err
 }
 
@@ -108,6 +108,18 @@ func (s *Session) Finish(ctx context.Context, local Key) error {
 	if _, err := s.exchangeKey(ctx, "closing barrier", s.options.ExchangeTimeout, local); err != nil {
 		return err
 	}
+	return s.drain(ctx)
+}
+
+// FinishAfterRun is Finish for the side that waits there as in BarrierAfterRun.
+func (s *Session) FinishAfterRun(ctx context.Context, local Key, patience time.Duration) error {
+	if _, err := s.exchangeKey(ctx, "closing barrier after the run", patience, local); err != nil {
+		return err
+	}
+	return s.drain(ctx)
+}
+
+func (s *Session) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	// Without our end's close, two sides that drain would wait for each other.

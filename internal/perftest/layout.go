@@ -1,5 +1,7 @@
 package perftest
 
+import "github.com/gofabric/gofabric/verbs"
+
 // schedule says which requests of one size make a completion: each every-th
 // one, and the last. Requests count from 0.
 type schedule struct {
@@ -20,20 +22,24 @@ func (s schedule) covered(done int) int {
 	return min(s.every, s.total-done)
 }
 
-// layout is how the registered memory is divided: a slot to send from, then
-// one for the peer to write to.
+// layout is how the memory of a queue pair is divided: a slot to send from, then
+// one for the peer to write to, or to receive into. All queue pairs' first slots
+// stand before all second ones.
 type layout struct{ slot int }
 
 // newLayout returns the layout for messages of at most size bytes. A slot holds
 // a page in any case, because short messages step through one.
-func newLayout(size int, agreed Agreement) layout {
-	return layout{slot: roundUp(max(size, agreed.PageSize), agreed.CacheLine)}
+func newLayout(size int, connection verbs.QPType, agreed Agreement) layout {
+	return layout{slot: roundUp(max(size+headroom(connection), agreed.PageSize), agreed.CacheLine)}
 }
 
-func (l layout) total() int { return 2 * l.slot }
-
-// offered is the offset of the slot that the peer reaches.
-func (l layout) offered() int { return l.slot }
+// headroom is what stands in front of a received message.
+func headroom(connection verbs.QPType) int {
+	if connection == verbs.UD {
+		return verbs.GRHLen
+	}
+	return 0
+}
 
 // stepper gives the offset of each message within a slot, on both sides alike:
 // messages of at most half a page step through a page, cache line by cache

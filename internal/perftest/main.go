@@ -37,7 +37,11 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
-	err = RunBandwidth(ctx, config, stdout)
+	if config.Compare != "" {
+		err = Compare(ctx, config, stdout)
+	} else {
+		err = Run(ctx, config, stdout, stderr)
+	}
 	var signalled command.SignalError
 	switch {
 	case err == nil:

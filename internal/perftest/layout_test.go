@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/gofabric/gofabric/verbs"
 )
 
 // Whatever the numbers, the completions add up to the requests, and the send
@@ -51,7 +53,7 @@ func TestStepper(t *testing.T) {
 		{4, 64, 1, Agreement{PageSize: 8, CacheLine: 64}},
 	} {
 		t.Run(fmt.Sprint(c.size), func(t *testing.T) {
-			s, slot := newStepper(c.size, c.agreed), newLayout(c.size, c.agreed).slot
+			s, slot := newStepper(c.size, c.agreed), newLayout(c.size, verbs.RC, c.agreed).slot
 			for i := range 3 * c.posts {
 				at := s.next()
 				assert.Equal(t, i%c.posts*c.stride, at)
@@ -64,10 +66,9 @@ func TestStepper(t *testing.T) {
 func TestLayout(t *testing.T) {
 	x86 := Agreement{PageSize: 4096, CacheLine: 64}
 	for size, slot := range map[int]int{2: 4096, 4096: 4096, 4097: 4160, 65536: 65536} {
-		l := newLayout(size, x86)
+		l := newLayout(size, verbs.RC, x86)
 		assert.Equal(t, layout{slot}, l)
-		assert.Equal(t, 2*slot, l.total())
-		assert.Equal(t, slot, l.offered())
 	}
-	assert.Equal(t, 65536, newLayout(2, Agreement{PageSize: 65536, CacheLine: 64}).slot, "the peer's pages are larger")
+	assert.Equal(t, 65536, newLayout(2, verbs.RC, Agreement{PageSize: 65536, CacheLine: 64}).slot, "the peer's pages are larger")
+	assert.Equal(t, 4160, newLayout(4096, verbs.UD, x86).slot, "a datagram has a header in front")
 }
