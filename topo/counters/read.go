@@ -111,7 +111,7 @@ func netdevOf(r sysfs.Reader, device, dir string) string {
 			return name
 		}
 	}
-	if own, _, _ := r.Names(path.Join(classInfiniband, device, "device/net")); len(own) == 1 && plain(own[0]) {
+	if own, _, _ := r.Names(path.Join(classInfiniband, device, "device/net")); len(own) == 1 && plain(own[0]) && r.Exists(path.Join(classInfiniband, device, "device/net", own[0])) {
 		return own[0]
 	}
 	if parent, _, _ := r.String(path.Join(classInfiniband, device, "parent")); plain(parent) {
