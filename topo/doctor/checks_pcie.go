@@ -222,19 +222,23 @@ func examineSlot(x *exam) {
 	x.otherwise("there is no active port on PCIe")
 }
 
-// narrowest finds the slowest link on the way of a device: in GB/s and direction,
+// narrowest finds the slowest link from a device to its root: in GB/s and direction,
 // added up where a bond has several functions.
 func (x *exam) narrowest(functions []topo.Address) (sum float64, at *topo.PCIDevice, ok bool) {
 	for _, a := range functions {
-		least := 0.0
-		for _, l := range x.links(a, "") {
-			// A switch that serves several cards is not one card's limit.
-			if rate, known := l.lower.Link.GBps(); known && (least == 0 || rate < least) {
+		links := x.links(a, "")
+		if len(links) == 0 {
+			return 0, nil, false
+		}
+		least, known := links[0].lower.Link.GBps()
+		if !known {
+			return 0, nil, false // the card's own link counts above all
+		}
+		at = links[0].lower
+		for _, l := range links[1:] {
+			if rate, known := l.lower.Link.GBps(); known && rate < least {
 				least, at = rate, l.lower
 			}
-		}
-		if least == 0 {
-			return 0, nil, false
 		}
 		sum += least
 	}

@@ -131,7 +131,7 @@ func staged(t testing.TB, patch string, change func(*Machine)) *Machine {
 	require.NoError(t, err)
 	m := &Machine{Files: tree, NVML: twoGPUs(), Env: map[string]string{}}
 	m.Facts = Facts{
-		Hostname: "node1", UverbsDenied: []string{}, DMABuf: ptr(true), DMABufHCA: map[string]bool{"mlx5_0": true, "mlx5_1": true}, NCCL: "2.28.3",
+		Hostname: "lab-host-7", UverbsDenied: []string{}, DMABuf: ptr(true), DMABufHCA: map[string]bool{"mlx5_0": true, "mlx5_1": true}, NCCL: "2.28.3",
 		Config: map[topo.Address]PCIConfig{"0000:04:00.0": {MaxReadRequest: 4096}, "0000:84:00.0": {MaxReadRequest: 4096}},
 	}
 	for _, a := range []topo.Address{"0000:02:00.0", "0000:02:01.0", "0000:82:00.0", "0000:82:01.0"} {
