@@ -223,7 +223,7 @@ func examineAER(x *exam) {
 	}
 	switch {
 	case len(order) == 0:
-		x.notApplicable("there is neither RDMA hardware nor a GPU")
+		x.notApplicable("there is neither an RDMA device nor a GPU on PCIe")
 	case seen == 0 && x.virtual():
 		x.notApplicable("a virtual machine does not see its host's PCIe errors")
 	case seen == 0:

@@ -108,6 +108,10 @@ func examineNUMAKnown(x *exam) {
 		if len(functions) == 0 {
 			return // a software device without a place
 		}
+		if !x.files {
+			x.unknown(name, "the description does not tell")
+			return
+		}
 		if x.virtual() && x.System.Host.Flat {
 			x.unknown(name, "the virtual machine does not tell: "+n.From)
 			return

@@ -53,7 +53,8 @@ func (x *exam) links(a topo.Address, of string) []pciLink {
 	return list
 }
 
-// cardLinks are the links of all cards and, for widths, GPUs. A link that several
+// cardLinks are the links of all cards, of the NICs below software devices, and for
+// widths of GPUs. A link that several
 // share stands once, under the first.
 func (x *exam) cardLinks(gpus bool) []pciLink {
 	var list []pciLink
@@ -64,7 +65,7 @@ func (x *exam) cardLinks(gpus bool) []pciLink {
 			}
 		}
 	}
-	for _, h := range x.cards() {
+	for _, h := range x.hcas() {
 		for _, a := range h.PCI {
 			add(x.links(a, h.Name))
 		}
@@ -116,7 +117,7 @@ func examineWidth(x *exam) {
 			}, evidence...)
 		}
 	}
-	x.otherwise("there is neither RDMA hardware nor a GPU")
+	x.otherwise("there is neither an RDMA device nor a GPU on PCIe")
 }
 
 func examineSpeed(x *exam) {
@@ -146,7 +147,7 @@ func examineSpeed(x *exam) {
 			}, evidence...)
 		}
 	}
-	x.otherwise(noCard)
+	x.otherwise("there is no RDMA device on PCIe")
 }
 
 // busyEnough is the share of time in percent from which on a GPU's link is not
