@@ -278,7 +278,7 @@ func setSpeed(name string, mbps uint16) error {
 	*(*uint32)(unsafe.Pointer(&command[0])) = 2 // ETHTOOL_SSET
 	*(*uint16)(unsafe.Pointer(&command[12])) = mbps
 	command[14] = 1    // full duplex
-	command[15] = 0xef // PORT_OTHER
+	command[15] = 0xff // PORT_OTHER
 	request := struct {
 		name [unix.IFNAMSIZ]byte
 		data *byte
