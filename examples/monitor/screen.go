@@ -22,8 +22,12 @@ func printable(text string) string {
 	}, text)
 }
 
-// narrow is the width from which on rates have bars.
-const narrow = 100
+// plainWidth is what the widest line takes without bars, and fewestCells what a bar
+// needs to say anything.
+const (
+	plainWidth  = 96
+	fewestCells = 5
+)
 
 // bar is a share as cells of a terminal.
 func bar(share float64, cells int) string {
@@ -39,17 +43,17 @@ func (s *state) screen(r *reading, width int) string {
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%d ports, %d GPUs   %s   watched for %s\n", len(r.ports), len(r.gpus), r.at.Format(time.TimeOnly), r.at.Sub(s.began).Round(time.Second))
-	cells := 0
-	if width >= narrow {
-		cells = min(20, (width-80)/2)
+	cells := min(20, (width-plainWidth)/2-1)
+	if cells < fewestCells {
+		cells = 0
 	}
 	if len(r.ports) > 0 {
-		s.ports(&b, r, cells)
+		s.ports(&b, r, cells, width < plainWidth)
 	} else {
 		b.WriteString("\nNo RDMA port: /sys/class/infiniband has none.\n")
 	}
 	if len(r.gpus) > 0 {
-		s.gpuLines(&b, r, cells)
+		s.gpuLines(&b, r, cells, max(6, min(21, 21-plainWidth+width)))
 	}
 	s.errorLines(&b)
 	var cut strings.Builder
@@ -70,20 +74,24 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
 }
 
-func (s *state) ports(b *bytes.Buffer, r *reading, cells int) {
+func (s *state) ports(b *bytes.Buffer, r *reading, cells int, short bool) {
+	limitWidth, unit := 16, " GB/s "
+	if short {
+		limitWidth, unit = 10, " "
+	}
 	gap := cells
 	if cells > 0 {
 		gap++
 	}
-	fmt.Fprintf(b, "\n%-14s %-10s %-7s %-16s %9s %5s %s%9s %5s\n", "PORT", "INTERFACE", "STATE", "LIMIT", "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
+	fmt.Fprintf(b, "\n%-14s %-10s %-7s %s %9s %5s %s%9s %5s\n", "PORT", "INTERFACE", "STATE", pad("LIMIT", limitWidth), "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
 	for _, p := range r.ports {
 		limit, by := p.limit(r.sys)
 		text := "-"
 		if limit > 0 {
-			text = fmt.Sprintf("%.4g GB/s %s", limit, by)
+			text = fmt.Sprintf("%.4g%s%s", limit, unit, by)
 		}
 		w := s.rates[p.name()].Window
-		fmt.Fprintf(b, "%-14s %-10s %-7s %-16s %s%s\n", printable(p.name()), orDash(printable(strings.Join(p.port.Netdevs, ","))), orDash(string(p.port.State)), text,
+		fmt.Fprintf(b, "%-14s %-10s %-7s %s %s%s\n", printable(p.name()), orDash(printable(strings.Join(p.port.Netdevs, ","))), orDash(string(p.port.State)), pad(text, limitWidth),
 			pad(column(w, sent, "tx_bytes", limit, cells), 16+gap), column(w, received, "rx_bytes", limit, cells))
 	}
 }
@@ -116,12 +124,12 @@ func share(gbps, limit float64, cells int) string {
 	return text
 }
 
-func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells int) {
+func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells, model int) {
 	gap := cells
 	if cells > 0 {
 		gap++
 	}
-	fmt.Fprintf(b, "\n%-5s %-21s %4s %9s %5s %5s %-7s %9s %5s %s%9s %5s\n", "GPU", "MODEL", "BUSY", "MEMORY GB", "W", "C", "NVLINKS", "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
+	fmt.Fprintf(b, "\n%-5s %s %4s %9s %5s %5s %-8s %9s %5s %s%9s %5s\n", "GPU", pad("MODEL", model), "BUSY", "MEMORY GB", "W", "C", "NVLINKS", "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
 	for _, g := range r.gpus {
 		limit := 0.0
 		if g.links.Rate != nil {
@@ -132,10 +140,10 @@ func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells int) {
 			links = fmt.Sprintf("%d of %d", g.links.Active, g.links.Links)
 		}
 		out, in := fmt.Sprintf("%9s %5s", "-", "-"), fmt.Sprintf("%9s %5s", "-", "-")
-		if sent, received, ok := s.nvlinkRates(g, r.at); ok {
-			out, in = share(sent/1e9, limit, cells), share(received/1e9, limit, cells)
+		if v, ok := s.nvlink[g.gpu.UUID]; ok {
+			out, in = share(v.sent/1e9, limit, cells), share(v.received/1e9, limit, cells)
 		}
-		fmt.Fprintf(b, "%-5d %-21s %4s %9s %5s %5s %-7s %s%s\n", g.gpu.Index, clipLine(printable(g.gpu.Name), 21), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed),
+		fmt.Fprintf(b, "%-5d %s %4s %9s %5s %5s %-8s %s%s\n", g.gpu.Index, pad(clipLine(printable(g.gpu.Name), model), model), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed),
 			whole(g.status.Power), number(g.status.Temperature), links, pad(out, 16+gap), in)
 	}
 }

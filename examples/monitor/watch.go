@@ -18,6 +18,7 @@ type state struct {
 	order  []string           // of errors, as they came
 	links  map[string]nvlinkSample
 	began  time.Time
+	nvlink map[string]nvlinkRate // by UUID
 }
 
 // windows are what a port did: since the last reading, and the last window of fresh
@@ -39,8 +40,11 @@ type nvlinkSample struct {
 	sent, received *uint64
 }
 
+// nvlinkRate is in bytes a second.
+type nvlinkRate struct{ sent, received float64 }
+
 func newState(at time.Time) *state {
-	return &state{rates: map[string]windows{}, errors: map[string]*grown{}, links: map[string]nvlinkSample{}, began: at}
+	return &state{rates: map[string]windows{}, errors: map[string]*grown{}, links: map[string]nvlinkSample{}, began: at, nvlink: map[string]nvlinkRate{}}
 }
 
 // add takes a reading in.
@@ -66,19 +70,24 @@ func (s *state) add(r *reading) {
 			g.last, g.saturated = d.Grown, d.Saturated
 		}
 	}
+	for _, g := range r.gpus {
+		s.addNVLinks(g, r.at)
+	}
 }
 
-// nvlinkRates are a GPU's rates in bytes a second; ok is false without two readings
-// of counters that grew.
-func (s *state) nvlinkRates(g gpuReading, at time.Time) (sent, received float64, ok bool) {
+// addNVLinks makes rates of two readings; counters that are not there, or went down,
+// make none.
+func (s *state) addNVLinks(g gpuReading, at time.Time) {
 	before, seen := s.links[g.gpu.UUID]
-	s.links[g.gpu.UUID] = nvlinkSample{at, g.status.NVLinkSent, g.status.NVLinkReceived}
+	now := nvlinkSample{at, g.status.NVLinkSent, g.status.NVLinkReceived}
+	s.links[g.gpu.UUID] = now
+	delete(s.nvlink, g.gpu.UUID)
 	seconds := at.Sub(before.at).Seconds()
-	if !seen || seconds <= 0 || before.sent == nil || before.received == nil || g.status.NVLinkSent == nil || g.status.NVLinkReceived == nil ||
-		*g.status.NVLinkSent < *before.sent || *g.status.NVLinkReceived < *before.received {
-		return 0, 0, false
+	if !seen || seconds <= 0 || before.sent == nil || before.received == nil || now.sent == nil || now.received == nil ||
+		*now.sent < *before.sent || *now.received < *before.received {
+		return
 	}
-	return float64(*g.status.NVLinkSent-*before.sent) / seconds, float64(*g.status.NVLinkReceived-*before.received) / seconds, true
+	s.nvlink[g.gpu.UUID] = nvlinkRate{float64(*now.sent-*before.sent) / seconds, float64(*now.received-*before.received) / seconds}
 }
 
 // Sequences for terminals: another page with no cursor, back again, and drawing
