@@ -174,7 +174,7 @@ func (r *redactor) file(name string, content []byte) []byte {
 		// What else is mounted tells much of a site, and nothing here.
 		var kept []byte
 		for line := range bytes.Lines(content) {
-			if bytes.Contains(line, []byte(" /dev/shm ")) {
+			if bytes.Contains(line, []byte(" /dev/shm ")) || bytes.Contains(line, []byte(" /proc/driver/nvidia")) {
 				kept = append(kept, line...)
 			}
 		}

@@ -112,6 +112,7 @@ var gpuDirectCases = []testCase{
 	{"gpudirect", Pass, None, "-sys/module/nvidia_peermem\nsys/kernel/mm/memory_peers/nv_mem/version = 1\n", func(m *Machine) { m.Facts.DMABuf = nil }},
 	{"gpudirect", Fail, Critical, "-sys/module/nvidia_peermem\nproc/driver/nvidia/version = NVRM version: NVIDIA UNIX x86_64 Kernel Module 580\n", func(m *Machine) { m.Facts.DMABuf = nil }},
 	{"gpudirect", Unknown, None, "-sys/module/nvidia_peermem\n-proc/driver/nvidia/version\n", func(m *Machine) { m.Facts.DMABuf = nil }},
+	{"gpudirect", Unknown, None, "-sys/module/nvidia_peermem\nproc/driver/nvidia/version = NVIDIA UNIX x86_64 Kernel Module 580\n" + nic0 + "vendor = 0x1d0f\n" + nic1 + "vendor = 0x1d0f\n", func(m *Machine) { m.Facts.DMABuf = nil }},
 	{"gpudirect", NotApplicable, None, noCards, nil},
 	{"gpudirect", NotApplicable, None, noGPUs, noNVML},
 
@@ -138,6 +139,7 @@ var gpuCases = []testCase{
 	{"gpu-lost", Pass, None, "", nil},
 	{"gpu-lost", Fail, Critical, "-proc/driver/nvidia/gpus/0000:83:00.0\n", nil},
 	{"gpu-lost", Unknown, None, "-proc/driver/nvidia/gpus/0000:83:00.0\n.dockerenv =\n", nil},
+	{"gpu-lost", Unknown, None, "-proc/driver/nvidia/gpus/0000:83:00.0\nproc/self/mounts = tmpfs /proc/driver/nvidia tmpfs rw 0 0\n", nil},
 	{"gpu-lost", NotApplicable, None, "-proc/driver/nvidia\n-sys/module/nvidia\n", nil},
 	{"gpu-lost", Pass, None, "-proc/driver/nvidia/gpus/0000:83:00.0\n" + gpu1 + "driver -> /sys/bus/pci/drivers/vfio-pci\nsys/bus/pci/drivers/vfio-pci/\n", nil},
 }
@@ -160,6 +162,7 @@ var counterCases = []testCase{
 	{"port-errors", Pass, None, "", watched("mlx5_0", 1, time.Second, 0, counters.Port, "symbol_error", 0)},
 	{"port-errors", Fail, Warning, "", watched("mlx5_0", 1, time.Second, 0, counters.Port, "symbol_error", 9)},
 	{"port-errors", Fail, Critical, "", watched("mlx5_0", 1, time.Second, 0, counters.Port, "link_downed", 1)},
+	{"port-errors", Fail, Critical, roce, watched("mlx5_0", 1, time.Second, 0, counters.Ethtool, "link_down_events_phy", 1)},
 	{"port-errors", Fail, Warning, port0 + "counters/symbol_error = 65535\n", nil}, // saturated
 	{"port-errors", Unknown, None, port0 + "counters/symbol_error = 7\n", nil},
 	{"port-errors", Unknown, None, "-" + port0 + "counters\n", nil},

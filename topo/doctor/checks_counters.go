@@ -162,7 +162,7 @@ func (x *exam) judgeCounters(p port, after counters.Sample, looked int, sources 
 	}
 }
 
-func examinePortErrors(x *exam) { x.countersOf(counters.Port) }
+func examinePortErrors(x *exam) { x.countersOf(counters.Port, counters.Ethtool) }
 
 func examineTransportErrors(x *exam) { x.countersOf(counters.Vendor) }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gofabric/gofabric/nvml"
 	"github.com/gofabric/gofabric/topo"
@@ -136,7 +137,7 @@ func examineLostGPU(x *exam) {
 		switch {
 		case driver != "" && driver != "nvidia":
 			x.add(NotApplicable, None, g.Label(), "another driver has it: "+driver, []Evidence{{path.Join(functionDir(g.PCI), "driver"), driver}})
-		case x.System.Host.Container != "":
+		case x.System.Host.Container != "" || x.driverFilesHidden():
 			x.unknown(g.Label(), "PCI shows it and the driver does not list it: a container sees the GPUs that it was given", evidence)
 		default:
 			x.fail(Critical, g.Label(), fault{
@@ -145,4 +146,11 @@ func examineLostGPU(x *exam) {
 			}, evidence, Evidence{functionDir(g.PCI), "there"})
 		}
 	}
+}
+
+// driverFilesHidden reports whether something is mounted over the driver's files, as
+// container runtimes do to show the GPUs that were given and no others.
+func (x *exam) driverFilesHidden() bool {
+	mounts, ok := x.text(x.process("mounts"))
+	return !ok || strings.Contains(mounts, " /proc/driver/nvidia")
 }

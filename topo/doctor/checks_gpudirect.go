@@ -47,6 +47,8 @@ func examineGPUDirect(x *exam) {
 		x.pass("", "the open kernel modules export dma-bufs", evidence)
 	case !ok && x.Facts.DMABuf == nil:
 		x.unknown("", "the driver's version is not to be seen from here")
+	case !x.mellanox():
+		x.unknown("", "nvidia_peermem is not loaded; other vendors' drivers than NVIDIA's can have a way of their own", evidence)
 	default:
 		x.fail(Critical, "", fault{
 			"neither nvidia_peermem nor dma-buf is there: GPU memory goes through the CPU's", "the module is not loaded, and the proprietary kernel modules export no dma-bufs",
@@ -54,6 +56,20 @@ func examineGPUDirect(x *exam) {
 		}, evidence, Evidence{"sys/module/nvidia_peermem", "not there"})
 	}
 }
+
+// mellanox reports whether a card needs nvidia_peermem where there is no dma-buf.
+func (x *exam) mellanox() bool {
+	for _, h := range x.cards() {
+		for _, a := range h.PCI {
+			if d, ok := x.System.Device(a); ok && d.Vendor == vendorMellanox {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+const vendorMellanox = 0x15b3
 
 func examineDMABuf(x *exam) {
 	switch {

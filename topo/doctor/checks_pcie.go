@@ -236,6 +236,9 @@ func (x *exam) narrowest(functions []topo.Address) (sum float64, at *topo.PCIDev
 			return 0, nil, false // the card's own link counts above all
 		}
 		at = links[0].lower
+		if x.virtual() {
+			links = links[:1] // what is above may be made up
+		}
 		for _, l := range links[1:] {
 			if rate, known := l.lower.Link.GBps(); known && rate < least {
 				least, at = rate, l.lower
