@@ -28,6 +28,7 @@ type outcome struct {
 	action   string // "", pass, fail or skip; "" while it runs
 	parent   bool   // has subtests
 	badChild bool   // a subtest failed
+	claims   []string
 }
 
 // unended tells tests that began and did not end. A benchmark has an end in the
@@ -48,6 +49,8 @@ type tally struct {
 	packages map[string]*packageState
 	builds   map[string]*strings.Builder
 	reasons  map[string]int
+	claims   map[string]string
+	where    string
 }
 
 func newTally(out io.Writer) *tally {
@@ -57,6 +60,7 @@ func newTally(out io.Writer) *tally {
 		packages: map[string]*packageState{},
 		builds:   map[string]*strings.Builder{},
 		reasons:  map[string]int{},
+		claims:   map[string]string{},
 	}
 }
 
@@ -123,6 +127,7 @@ func (t *tally) testEvent(e event) {
 		}
 	case "output":
 		test.output.WriteString(e.Output)
+		t.claim(test, e.Output)
 	case "pass", "fail", "skip":
 		t.ended(e.Package, e.Test, e.Action)
 	}
@@ -140,6 +145,7 @@ func (t *tally) ended(pkg, name, action string) {
 		if !test.parent {
 			state.passed++
 		}
+		t.claimed(name, test.claims)
 	case "fail":
 		if parent := parentOf(name); parent != "" {
 			t.test(pkg, parent).badChild = true
@@ -192,7 +198,7 @@ func (t *tally) failedPackage(e event, state *packageState) {
 
 // finish closes the books of a part.
 func (t *tally) finish(name string) part {
-	p := part{Name: name, Skips: t.reasons, Cases: map[string]string{}}
+	p := part{Name: name, Skips: t.reasons, Cases: map[string]string{}, Claims: t.claims, Where: t.where}
 	for key, test := range t.tests {
 		if test.unended(key) {
 			fmt.Fprintf(t.out, "(the stream ended before the test did)\n")

@@ -14,6 +14,23 @@ const (
 	envMinBandwidth = "NCCL_TESTS_MIN_BW"
 )
 
+// variable is a variable of the environment, for the help text.
+type variable struct{ name, what string }
+
+// variables are what tool reads.
+func variables(tool Tool) []variable {
+	list := []variable{
+		{envDevice, "the number of the first GPU of each process"},
+		{envSplit, "make groups of the processes: AND, OR, MOD or DIV and a number"},
+		{envSplitMask, "make groups by a mask of the process's number"},
+		{envMinBandwidth, "GB/s of which 90 % must be reached on average, or the exit status is 7"},
+	}
+	if tool.Name == AllToAllV.Name {
+		list = append(list, patternVariables...)
+	}
+	return list
+}
+
 // environment reads the variables of nccl-tests.
 func (p *parser) environment(lookup func(string) (string, bool)) error {
 	c := &p.config

@@ -60,8 +60,19 @@ func ParseArgs(tool Tool, args []string, lookup func(string) (string, bool)) (Co
 
 // Usage returns the help text of tool.
 func Usage(tool Tool) string {
-	return fmt.Sprintf("%s The flags, the environment and the output are those of nccl-tests %s.\n\nUsage:\n  %s [flags]\n\nFlags:\n%s\n",
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s The flags, the environment and the output are those of nccl-tests %s.\n\nUsage:\n  %s [flags]\n\nFlags:\n%s\n",
 		tool.Summary, testsVersion, tool.Name, strings.TrimRight(newParser(tool).set.FlagUsages(), "\n"))
+	b.WriteString("\nRefused flags of the C tool:\n")
+	for _, f := range refusedFlags {
+		fmt.Fprintf(&b, "  -%s, --%s: %s\n", f.short, f.long, f.reason)
+	}
+	b.WriteString("\nEnvironment:\n")
+	for _, v := range variables(tool) {
+		fmt.Fprintf(&b, "  %-36s %s\n", v.name, v.what)
+	}
+	b.WriteString("  The launcher's variables make several processes one run: docs/launchers.md.\n")
+	return b.String()
 }
 
 type parser struct {

@@ -142,7 +142,12 @@ func TestUsageNamesEveryFlag(t *testing.T) {
 	for _, flag := range []string{"-t, --nthreads", "-K, --per_iter_skip", "-x, --cta_policy", "--compare", "-h, --help"} {
 		assert.Contains(t, text, flag)
 	}
-	assert.NotContains(t, text, "device_implementation")
+	assert.NotContains(t, newParser(AllReduce).set.FlagUsages(), "device_implementation")
+	for _, also := range []string{"-D, --device_implementation", "-V, --device_cta_count", envDevice, envSplitMask, envMinBandwidth} {
+		assert.Contains(t, text, also)
+	}
+	assert.NotContains(t, text, envSpread)
+	assert.Contains(t, Usage(AllToAllV), envSpread)
 	cfg := parse(t, AllReduce, "-h -n 5")
 	assert.True(t, cfg.Help)
 }

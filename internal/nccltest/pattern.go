@@ -17,6 +17,13 @@ const (
 	envSummary = "NCCL_TESTS_ALLTOALLV_PRINT_SUMMARY"
 )
 
+var patternVariables = []variable{
+	{envSpread, "0 sends the same to all ranks, 1 in proportion to the distance (default 1)"},
+	{envMatrix, "file with a square of bytes: row i is what rank i sends"},
+	{envScale, "multiplies the numbers of that file (default 1)"},
+	{envSummary, "1 prints a summary of the pattern"},
+}
+
 // pattern says how many bytes each rank sends to each other one: by the distance
 // of their numbers, or by a matrix from a file.
 type pattern struct {

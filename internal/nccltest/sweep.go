@@ -2,7 +2,6 @@ package nccltest
 
 import (
 	"context"
-	"runtime"
 
 	"github.com/gofabric/gofabric/internal/nccltest/values"
 	"github.com/gofabric/gofabric/nccl"
@@ -83,8 +82,7 @@ func (w *worker) row(ctx context.Context, t *trial) error {
 	cfg := w.run.cfg
 	if w.main() {
 		w.run.progress.size(t)
-		// The collector is off while anything is timed.
-		runtime.GC()
+		collect()
 	}
 	if cfg.Auto {
 		if err := w.register(ctx, t.how.register); err != nil {
