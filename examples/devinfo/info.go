@@ -56,7 +56,7 @@ func (o options) info(w io.Writer, d verbs.DeviceInfo, q *queried) {
 // tabs aligns a value as ibv_devinfo does: at the fourth tab stop.
 func tabs(length int) string { return strings.Repeat("\t", max(1, 4-(length+1)/8)) }
 
-func (o options) attributes(w io.Writer, field func(name, format string, args ...any), a verbs.DeviceAttr) {
+func (o options) attributes(w io.Writer, field func(name, format string, args ...any), a verbs.DeviceAttrEx) {
 	field("max_mr_size", "0x%x", a.MaxMRSize)
 	field("page_size_cap", "0x%x", a.PageSizes)
 	field("max_qp", "%d", a.MaxQP)
@@ -90,6 +90,7 @@ func (o options) attributes(w io.Writer, field func(name, format string, args ..
 	}
 	field("max_pkeys", "%d", a.MaxPKeys)
 	field("local_ca_ack_delay", "%d", a.LocalCAAckDelay)
+	extended(w, a)
 	field("num_comp_vectors", "%d", a.CompVectors)
 }
 

@@ -163,7 +163,7 @@ func (o options) one(w, errs io.Writer, d verbs.DeviceInfo, hidden *topo.System)
 
 // queried is what an opened device told, nil where it could not be opened.
 type queried struct {
-	device verbs.DeviceAttr
+	device verbs.DeviceAttrEx
 	ports  map[int]verbs.PortAttr
 }
 
@@ -173,7 +173,13 @@ func query(d verbs.DeviceInfo) (q *queried, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, device.CloseAll()) }()
-	q = &queried{device.Attributes(), map[int]verbs.PortAttr{}}
+	attr, err := device.AttributesEx()
+	if err != nil {
+		return nil, err
+	}
+	// The extended answer has no number of vectors.
+	attr.CompVectors = device.Attributes().CompVectors
+	q = &queried{attr, map[int]verbs.PortAttr{}}
 	for _, p := range d.Ports {
 		attr, err := device.Port(p.Number)
 		if err != nil {
