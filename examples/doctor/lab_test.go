@@ -25,11 +25,11 @@ import (
 // Faults that are made on a real kernel, and found. The lab's default guest has
 // rxe0 and rxe1 on a pair of interfaces:
 //
-//	go test -exec 'rdmalab --kernel 6.12 --with tc --module sch_netem' -run TestLab ./examples/doctor
+//	go test -exec 'rdmalab --kernel 6.12 --module sch_netem' -run TestLab ./examples/doctor
 //
 // and the machine of two sockets has NUMA nodes and PCIe links:
 //
-//	go test -exec 'rdmalab --machine two-socket' -run TestStaged ./examples/doctor
+//	go test -exec 'rdmalab --machine two-socket' -run TestLabStaged ./examples/doctor
 
 func inGuest(t *testing.T, machine string) {
 	t.Helper()
@@ -227,7 +227,7 @@ func TestLabProcess(t *testing.T) {
 	finds(t, doctorIn(t, nil, "--pid", fmt.Sprint(cmd.Process.Pid)), "fabric-used", doctor.Critical, "")
 }
 
-func TestStagedHealthy(t *testing.T) {
+func TestLabStagedHealthy(t *testing.T) {
 	inGuest(t, "two-socket")
 	shell(t, "echo 0 >/proc/sys/kernel/numa_balancing")
 	healthy(t, doctorIn(t, nil))
@@ -237,14 +237,14 @@ func TestStagedHealthy(t *testing.T) {
 
 // The NIC says that it does 10 Gb/s, and its PCIe link, which is real to the
 // kernel, carries 2.
-func TestStagedSlot(t *testing.T) {
+func TestLabStagedSlot(t *testing.T) {
 	inGuest(t, "two-socket")
 	require.NoError(t, setSpeed("n0", 10000))
 	f := finds(t, doctorIn(t, nil), "slot", doctor.Warning, "rxe0")
 	assert.Contains(t, f.Text, "10 Gb/s")
 }
 
-func TestStagedWrongNode(t *testing.T) {
+func TestLabStagedWrongNode(t *testing.T) {
 	inGuest(t, "two-socket")
 	var all unix.CPUSet
 	require.NoError(t, unix.SchedGetaffinity(0, &all))
