@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/topo"
+	"github.com/gofabric/gofabric/topo/doctor/doctortest"
 	"github.com/gofabric/gofabric/verbs"
 )
 
@@ -41,8 +41,7 @@ func TestCommandLine(t *testing.T) {
 // A machine of a capture: what /sys tells of it, in both layouts, with what the C
 // tools hide.
 func TestWhatSysTells(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join("..", "..", "topo", "doctor", "testdata", "dgx-a100.txtar"))
-	require.NoError(t, err)
+	data := doctortest.Capture(doctortest.DGXA100)
 	files, _, err := topo.CaptureContents(data)
 	require.NoError(t, err)
 	devices, err := verbs.DevicesIn(files)

@@ -5,14 +5,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,15 +24,11 @@ import (
 // rxe0 and rxe1 on a pair of interfaces:
 //
 //	go test -exec 'rdmalab --kernel 6.12 --module sch_netem' -run TestLab ./examples/doctor
-//
-// and the machine of two sockets has NUMA nodes and PCIe links:
-//
-//	go test -exec 'rdmalab --machine two-socket' -run TestLabStaged ./examples/doctor
 
-func inGuest(t *testing.T, machine string) {
+func inLab(t *testing.T) {
 	t.Helper()
-	if !testutil.InLab() || os.Getenv("GOFABRIC_LAB_MACHINE") != machine {
-		testutil.Skip(t, "needs the lab: rdmalab --machine "+machine)
+	if !testutil.InLab() {
+		testutil.Skip(t, "needs the lab: go test -exec 'rdmalab --module sch_netem'")
 	}
 }
 
@@ -104,13 +98,13 @@ func breakIt(t *testing.T, command, mend string) {
 const iproute = `ip=$(command -v ip); `
 
 func TestLabHealthy(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	healthy(t, doctorIn(t, nil))
 	healthy(t, doctorIn(t, nil, "--watch", "50ms"))
 }
 
 func TestLabPortDown(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, iproute+"$ip link set v0 down", iproute+"$ip link set v0 up")
 	r := doctorIn(t, nil)
 	finds(t, r, "port-state", doctor.Critical, "rxe0")
@@ -119,7 +113,7 @@ func TestLabPortDown(t *testing.T) {
 }
 
 func TestLabSmallMTU(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, iproute+"$ip link set v0 mtu 1500", iproute+"$ip link set v0 mtu 4200")
 	r := doctorIn(t, nil)
 	finds(t, r, "roce-mtu", doctor.Warning, "rxe0")
@@ -127,7 +121,7 @@ func TestLabSmallMTU(t *testing.T) {
 }
 
 func TestLabNoAddress(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, iproute+"$ip -4 address flush dev v0", iproute+"$ip address add 10.0.0.1/24 dev v0")
 	f := finds(t, doctorIn(t, nil), "roce-gid", doctor.Warning, "rxe0")
 	assert.Contains(t, f.Text, "link-local")
@@ -135,7 +129,7 @@ func TestLabNoAddress(t *testing.T) {
 }
 
 func TestLabMemlock(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	var old unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &old))
 	low := unix.Rlimit{Cur: 64 << 10, Max: old.Max}
@@ -151,13 +145,13 @@ func TestLabMemlock(t *testing.T) {
 }
 
 func TestLabMissingDeviceFile(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, "mv /dev/infiniband/uverbs0 /dev/uverbs0.away", "mv /dev/uverbs0.away /dev/infiniband/uverbs0")
 	finds(t, doctorIn(t, nil), "device-files", doctor.Critical, "rxe0")
 }
 
 func TestLabDeniedDeviceFile(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, "chmod 600 /dev/infiniband/uverbs0", "chmod 666 /dev/infiniband/uverbs0")
 	const nobody = 65534
 	r := doctorIn(t, func(cmd *exec.Cmd) {
@@ -167,7 +161,7 @@ func TestLabDeniedDeviceFile(t *testing.T) {
 }
 
 func TestLabSettings(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	finds(t, doctorIn(t, with("NCCL_IB_DISABLE=1")), "fabric-used", doctor.Critical, "")
 	finds(t, doctorIn(t, with("NCCL_SOCKET_IFNAME=bond7")), "fabric-used", doctor.Critical, "bond7")
 	finds(t, doctorIn(t, with("NCCL_IB_GID_INDEX=9")), "gid-index", doctor.Critical, "rxe")
@@ -178,7 +172,7 @@ func TestLabSettings(t *testing.T) {
 }
 
 func TestLabConf(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, "echo NCCL_IB_DISABLE=1 >/etc/nccl.conf; echo export NCCL_IB_TC=106 >>/etc/nccl.conf", "rm /etc/nccl.conf")
 	r := doctorIn(t, nil)
 	f := finds(t, r, "fabric-used", doctor.Critical, "")
@@ -190,7 +184,7 @@ func TestLabConf(t *testing.T) {
 
 // Packets are lost while data moves: the transport's counters say so.
 func TestLabPacketLoss(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	breakIt(t, "tc qdisc add dev v1 root netem loss 5%", "tc qdisc del dev v1 root")
 	server := exec.Command("ib_write_bw", "-d", "rxe0", "-x", "1", "-s", "65536", "-n", "400", "-t", "8", "-p", "19000")
 	require.NoError(t, server.Start())
@@ -210,7 +204,7 @@ func TestLabPacketLoss(t *testing.T) {
 }
 
 func TestLabProbe(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	r := doctorIn(t, nil, "--probe")
 	healthy(t, r)
 	res, _ := r.Result("roce-mtu")
@@ -219,74 +213,10 @@ func TestLabProbe(t *testing.T) {
 
 // A process of the job is judged by its own limits and settings.
 func TestLabProcess(t *testing.T) {
-	inGuest(t, "")
+	inLab(t)
 	cmd := exec.Command("sleep", "100")
 	cmd.Env = append(os.Environ(), "NCCL_IB_DISABLE=1")
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	finds(t, doctorIn(t, nil, "--pid", fmt.Sprint(cmd.Process.Pid)), "fabric-used", doctor.Critical, "")
-}
-
-func TestLabStagedHealthy(t *testing.T) {
-	inGuest(t, "two-socket")
-	shell(t, "echo 0 >/proc/sys/kernel/numa_balancing")
-	healthy(t, doctorIn(t, nil))
-	shell(t, "echo 1 >/proc/sys/kernel/numa_balancing")
-	finds(t, doctorIn(t, nil), "numa-balancing", doctor.Info, "")
-}
-
-// The NIC says that it does 10 Gb/s, and its PCIe link, which is real to the
-// kernel, carries 2.
-func TestLabStagedSlot(t *testing.T) {
-	inGuest(t, "two-socket")
-	require.NoError(t, setSpeed("n0", 10000))
-	f := finds(t, doctorIn(t, nil), "slot", doctor.Warning, "rxe0")
-	assert.Contains(t, f.Text, "10 Gb/s")
-}
-
-func TestLabStagedWrongNode(t *testing.T) {
-	inGuest(t, "two-socket")
-	var all unix.CPUSet
-	require.NoError(t, unix.SchedGetaffinity(0, &all))
-	far := func(cmd *exec.Cmd) {
-		args := append([]string{"busybox", "taskset", "0xc", "/proc/self/exe"}, cmd.Args[1:]...)
-		self, err := os.Readlink("/proc/self/exe")
-		require.NoError(t, err)
-		args[3] = self
-		cmd.Path, cmd.Args = must(exec.LookPath("busybox")), args
-		cmd.Env = append(cmd.Env, "NCCL_IB_HCA==rxe0")
-	}
-	f := finds(t, doctorIn(t, far), "cpuset", doctor.Warning, "")
-	assert.Contains(t, f.Text, "rxe0 (0-1)")
-}
-
-func must(path string, err error) string {
-	if err != nil {
-		panic(err)
-	}
-	return path
-}
-
-// setSpeed sets what an interface says of its speed, as ethtool -s does.
-func setSpeed(name string, mbps uint16) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	var command [44]byte                        // struct ethtool_cmd
-	*(*uint32)(unsafe.Pointer(&command[0])) = 2 // ETHTOOL_SSET
-	*(*uint16)(unsafe.Pointer(&command[12])) = mbps
-	command[14] = 1    // full duplex
-	command[15] = 0xff // PORT_OTHER
-	request := struct {
-		name [unix.IFNAMSIZ]byte
-		data *byte
-		_    [16]byte
-	}{data: &command[0]}
-	copy(request.name[:], name)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return fmt.Errorf("set the speed of %s: %w", name, errors.Join(errno))
-	}
-	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/topo/doctor"
+	"github.com/gofabric/gofabric/topo/doctor/doctortest"
 )
 
 // asTool makes the test binary behave as the program.
@@ -35,7 +36,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-const fixtures = "../../topo/doctor/testdata/"
+// dgx writes the healthy DGX into a file.
+func dgx(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "dgx.txtar")
+	require.NoError(t, os.WriteFile(name, doctortest.Capture(doctortest.DGXA100), 0o644))
+	return name
+}
 
 func call(t *testing.T, input string, args ...string) (status int, out, err string) {
 	t.Helper()
@@ -48,9 +55,7 @@ func call(t *testing.T, input string, args ...string) (status int, out, err stri
 // fabric.
 func broken(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile(fixtures + "dgx-a100.txtar")
-	require.NoError(t, err)
-	text := string(data)
+	text := string(doctortest.Capture(doctortest.DGXA100))
 	at := strings.Index(text, "device = 0x101b")
 	require.Positive(t, at)
 	text = text[:at] + strings.Replace(text[at:], "current_link_width = 16", "current_link_width = 8", 1)
@@ -70,12 +75,12 @@ func TestText(t *testing.T) {
 		assert.LessOrEqual(t, len(line), 120, line)
 	}
 
-	status, out, _ = call(t, "", "--from", fixtures+"dgx-a100.txtar")
+	status, out, _ = call(t, "", "--from", dgx(t))
 	assert.Zero(t, status)
 	assert.NotContains(t, out, "CRITICAL")
-	status, _, _ = call(t, "", "--from", fixtures+"dgx-a100.txtar", "--strict")
+	status, _, _ = call(t, "", "--from", dgx(t), "--strict")
 	assert.Equal(t, exitWarning, status)
-	_, out, _ = call(t, "", "--from", fixtures+"dgx-a100.txtar", "-v")
+	_, out, _ = call(t, "", "--from", dgx(t), "-v")
 	assert.Contains(t, out, "Right:")
 	assert.Contains(t, out, "this is no virtual machine")
 }
@@ -158,19 +163,19 @@ func served(t *testing.T, n doctor.Node) string {
 }
 
 func TestPeer(t *testing.T) {
-	m, err := readFile(fixtures+"dgx-a100.txtar", nil)
+	m, err := readFile(dgx(t), nil)
 	require.NoError(t, err)
 	n := doctor.Summarize(m)
 	n.Hostname = "node2"
 	address := served(t, n)
-	status, out, stderr := call(t, "", "--from", fixtures+"dgx-a100.txtar", "--peer", address, "-v")
+	status, out, stderr := call(t, "", "--from", dgx(t), "--peer", address, "-v")
 	assert.Zero(t, status, stderr)
 	assert.Contains(t, out, "node2: nothing differs that matters")
 
 	n.Settings = map[string]string{"NCCL_IB_TC": "106"}
 	n.HCAs[0].Firmware = "20.29.0"
 	n.HCAs[0].Ports[0].RateGbps = 100
-	status, out, _ = call(t, "", "--from", fixtures+"dgx-a100.txtar", "--peer", served(t, n), "--strict")
+	status, out, _ = call(t, "", "--from", dgx(t), "--peer", served(t, n), "--strict")
 	assert.Equal(t, exitWarning, status)
 	for _, text := range []string{"NCCL_IB_TC differs: none here, 106 there", "200 Gb/s here and 100 on node2", "20.29.0"} {
 		assert.Contains(t, strings.Join(strings.Fields(out), " "), text)
@@ -209,7 +214,7 @@ func TestPeersThatAreNone(t *testing.T) {
 		},
 	} {
 		server := httptest.NewServer(handler)
-		status, _, stderr := call(t, "", "--from", fixtures+"dgx-a100.txtar", "--peer", strings.TrimPrefix(server.URL, "http://"))
+		status, _, stderr := call(t, "", "--from", dgx(t), "--peer", strings.TrimPrefix(server.URL, "http://"))
 		assert.Equal(t, exitFailed, status, name)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), "%s: %s", name, stderr)
 		server.Close()
@@ -218,7 +223,7 @@ func TestPeersThatAreNone(t *testing.T) {
 	require.NoError(t, err)
 	address := l.Addr().String()
 	require.NoError(t, l.Close())
-	_, _, stderr := call(t, "", "--from", fixtures+"dgx-a100.txtar", "--peer", address)
+	_, _, stderr := call(t, "", "--from", dgx(t), "--peer", address)
 	assert.Contains(t, stderr, "doctor --serve")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gofabric/gofabric/nvml/nvmltest"
 	"github.com/gofabric/gofabric/topo"
+	"github.com/gofabric/gofabric/topo/doctor/doctortest"
 )
 
 // noFalseAlarm wants no critical failure, and the share of the checks that have an
@@ -59,14 +60,12 @@ func TestRealMachinesRaiseNoFalseAlarm(t *testing.T) {
 
 // Full captures of healthy machines: each has a share of the checks decided.
 func TestHealthyCaptures(t *testing.T) {
-	for _, name := range []string{"h200x2", "dgx-a100", "lab-guest"} {
+	for _, name := range []string{doctortest.H200Pair, doctortest.DGXA100, doctortest.LabGuest} {
 		t.Run(name, func(t *testing.T) {
-			data, err := os.ReadFile(filepath.Join("testdata", name+".txtar"))
-			require.NoError(t, err)
-			m, err := Open(data)
+			m, err := Open(doctortest.Capture(name))
 			require.NoError(t, err)
 			if m.NVML == nil && len(m.System.GPUs) > 0 {
-				m.NVML = map[string]*nvmltest.Host{"h200x2": nvmltest.H200Pair(), "dgx-a100": nvmltest.A100()}[name].Data
+				m.NVML = map[string]*nvmltest.Host{doctortest.H200Pair: nvmltest.H200Pair(), doctortest.DGXA100: nvmltest.A100()}[name].Data
 			}
 			noFalseAlarm(t, Diagnose(m), 0.8)
 		})
