@@ -3,7 +3,7 @@
 
 SETUP := .ci/setup
 
-# rdmalab's kernel and command for "make lab".
+# rdmalab's kernel, for "make lab" and "make interop", and the command for the first.
 KERNEL ?= 6.1
 CMD ?=
 
@@ -13,7 +13,7 @@ CONFORMANCE ?= all
 # all or quick, for "make faults".
 FAULTS ?= all
 
-.PHONY: help demo test test-all conformance faults topo-fixtures check coverage lab gpu gpu-build bench generate clean
+.PHONY: help demo test test-all conformance interop faults topo-fixtures check coverage lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -23,6 +23,8 @@ help:
 	@echo '               two guests, arm64, fuzzing, cgo checks'
 	@echo 'make conformance  the cases that every device must pass, on the in-process device and on three'
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
+	@echo 'make interop   our benchmark tools with perftest 4.5 and 25.01, each way, with every set of flags:'
+	@echo '               a table; KERNEL=6.12 picks the lab'"'"'s kernel'
 	@echo 'make faults    what happens when a cable, a peer or its kernel fails: between two guests and in'
 	@echo '               one, on three kernels, and ten thousand connections; FAULTS=quick for one kernel'
 	@echo 'make topo-fixtures  what the topology code says about real machines, beside the right answers:'
@@ -49,6 +51,9 @@ test-all:
 
 conformance:
 	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"
+
+interop:
+	@$(SETUP) cc lab -- .ci/interop "$(KERNEL)"
 
 faults:
 	@$(SETUP) cc lab -- .ci/faults "$(FAULTS)"

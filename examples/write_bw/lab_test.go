@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -21,18 +22,20 @@ import (
 	"github.com/gofabric/gofabric/internal/testutil"
 )
 
-// asTool makes the test binary behave as the tool, so that the tests can kill it
-// and see its exit status.
-const asTool = "WRITE_BW_TEST_AS_TOOL"
+// asTool makes the test binary behave as the tool that it names, so that the tests
+// can kill it and see its exit status.
+const asTool = "PERFTEST_TEST_AS_TOOL"
 
 // exitLeaked is the status of a tool that left something open on a device.
 const exitLeaked = 99
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asTool) == "" {
+	name := os.Getenv(asTool)
+	at := slices.IndexFunc(perftest.Tools, func(t perftest.Tool) bool { return t.Name == name })
+	if at < 0 {
 		os.Exit(testutil.Main(m))
 	}
-	status := perftest.Main(perftest.WriteBW, os.Args[1:], os.Stdout, os.Stderr)
+	status := perftest.Main(perftest.Tools[at], os.Args[1:], os.Stdout, os.Stderr)
 	for _, left := range life.Open() {
 		fmt.Fprintf(os.Stderr, "left open: %s, made at\n%s", left.Name, left.Stack)
 		status = exitLeaked
@@ -41,9 +44,14 @@ func TestMain(m *testing.M) {
 }
 
 var (
-	goTool = pairs.Tool{Name: "Go", Argv: []string{os.Args[0]}, Env: []string{asTool + "=1"}}
+	goTool = ours("write_bw")
 	cTool  = pairs.Tool{Name: "C", Argv: []string{"ib_write_bw"}}
 )
+
+// ours is one of our tools.
+func ours(name string) pairs.Tool {
+	return pairs.Tool{Name: "Go", Argv: []string{os.Args[0]}, Env: []string{asTool + "=" + name}}
+}
 
 // runLimit ends a tool that hangs; the lab's machine is slow.
 const runLimit = 2 * time.Minute

@@ -3,10 +3,12 @@
 // perftest 4.5, so that either side of a run may be the C tool:
 //
 //	write_bw -d mlx5_0              # on one machine: the server
-//	write_bw -d mlx5_0 SERVER       # on the other: the client, which sends
+//	write_bw -d mlx5_0 SERVER       # on the other: the client
+//	write_bw -d loop0               # both in one process, without an adapter
 //
-// write_bw -h lists the flags. An error is one line on standard error and exit
-// status 1; after Ctrl-C everything is closed and the status is 130.
+// write_bw -h lists the flags, and docs/perftest.md explains them. An error is one
+// line on standard error and exit status 1; after Ctrl-C everything is closed and
+// the status is 130.
 package main
 
 import (

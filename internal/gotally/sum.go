@@ -17,6 +17,7 @@ type part struct {
 	Passed, Failed, Skipped int
 	Seconds                 float64
 	Skips                   map[string]int    // reason to number of tests
+	Notes                   map[string]int    // what testutil.Note said, to number of times
 	Cases                   map[string]string // subtest, without its package, to its end
 	Claims                  map[string]string // "tested ibv_reg_mr" to the test that showed it
 	Where                   string            // what the tests ran on, as they said
@@ -70,7 +71,7 @@ func loadParts(dir string) ([]part, error) {
 // printSum prints why tests were skipped, the table and the closing line, and
 // reports whether nothing failed.
 func printSum(out io.Writer, parts []part) bool {
-	total := part{Skips: map[string]int{}}
+	total := part{Skips: map[string]int{}, Notes: map[string]int{}}
 	for _, p := range parts {
 		total.Passed += p.Passed
 		total.Failed += p.Failed
@@ -79,13 +80,12 @@ func printSum(out io.Writer, parts []part) bool {
 		for reason, n := range p.Skips {
 			total.Skips[reason] += n
 		}
-	}
-	if len(total.Skips) > 0 {
-		fmt.Fprintln(out, "\nskipped because:")
-		for _, reason := range slices.Sorted(maps.Keys(total.Skips)) {
-			fmt.Fprintf(out, "%4d  %s\n", total.Skips[reason], reason)
+		for note, n := range p.Notes {
+			total.Notes[note] += n
 		}
 	}
+	printCounts(out, "skipped because:", total.Skips)
+	printCounts(out, "noted:", total.Notes)
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "part\tpassed\tfailed\tskipped\tseconds\t")
@@ -95,4 +95,14 @@ func printSum(out io.Writer, parts []part) bool {
 	table.Flush()
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", total.Passed, total.Failed, total.Skipped)
 	return total.Failed == 0
+}
+
+func printCounts(out io.Writer, title string, counts map[string]int) {
+	if len(counts) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "\n"+title)
+	for _, text := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(out, "%4d  %s\n", counts[text], text)
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/gofabric/gofabric/internal/testutil"
 )
 
 // event is a line of `go test -json`, as `go doc test2json` and `go help
@@ -49,6 +51,7 @@ type tally struct {
 	packages map[string]*packageState
 	builds   map[string]*strings.Builder
 	reasons  map[string]int
+	notes    map[string]int
 	claims   map[string]string
 	where    string
 }
@@ -60,6 +63,7 @@ func newTally(out io.Writer) *tally {
 		packages: map[string]*packageState{},
 		builds:   map[string]*strings.Builder{},
 		reasons:  map[string]int{},
+		notes:    map[string]int{},
 		claims:   map[string]string{},
 	}
 }
@@ -139,6 +143,7 @@ func (t *tally) ended(pkg, name, action string) {
 		return
 	}
 	test.action = action
+	t.keepNotes(test.output.String())
 	state := t.pkg(pkg)
 	switch action {
 	case "pass":
@@ -198,7 +203,7 @@ func (t *tally) failedPackage(e event, state *packageState) {
 
 // finish closes the books of a part.
 func (t *tally) finish(name string) part {
-	p := part{Name: name, Skips: t.reasons, Cases: map[string]string{}, Claims: t.claims, Where: t.where}
+	p := part{Name: name, Skips: t.reasons, Notes: t.notes, Cases: map[string]string{}, Claims: t.claims, Where: t.where}
 	for key, test := range t.tests {
 		if test.unended(key) {
 			fmt.Fprintf(t.out, "(the stream ended before the test did)\n")
@@ -230,6 +235,15 @@ func skippedNote(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(", %d skipped", n)
+}
+
+// keepNotes counts what testutil.Note left in a test's output.
+func (t *tally) keepNotes(output string) {
+	for line := range strings.Lines(output) {
+		if _, note, ok := strings.Cut(strings.TrimSpace(line), ": "+testutil.NotePrefix); ok {
+			t.notes[note]++
+		}
+	}
 }
 
 // skipReason picks what a skipped test said out of its output.

@@ -110,3 +110,18 @@ func FuzzTally(f *testing.F) {
 		assert.GreaterOrEqual(t, p.Passed+p.Failed+p.Skipped, 0)
 	})
 }
+
+func TestNotesOfTestsThatPass(t *testing.T) {
+	p, out := tallied(t,
+		`{"Action":"run","Package":"p","Test":"TestA"}`,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: note: run again: the clock\n"}`,
+		`{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:7: note: run again: the clock\n"}`,
+		`{"Action":"pass","Package":"p","Test":"TestA"}`,
+		`{"Action":"pass","Package":"p","Elapsed":1.5}`,
+	)
+	assert.Equal(t, map[string]int{"run again: the clock": 2}, p.Notes)
+	assert.NotContains(t, out, "clock")
+	var sum bytes.Buffer
+	assert.True(t, printSum(&sum, []part{p, p}))
+	assert.Contains(t, sum.String(), "noted:\n   4  run again: the clock\n")
+}

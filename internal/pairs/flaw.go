@@ -12,5 +12,12 @@ func (o Output) RxeFlaw() bool {
 	return o.Status != 0 && (strings.Contains(text, "(status 9, ") || strings.Contains(text, "Failed status 9"))
 }
 
-// RxeTries is how often a run is tried that ends in that flaw.
+// ClockFlaw reports whether a C tool gave up because it could not tell how fast
+// the processor's counter runs, as on a machine that is emulated and busy. A run
+// that ended so says nothing about the tools either.
+func (o Output) ClockFlaw() bool {
+	return o.Status != 0 && strings.Contains(o.Stdout+o.Stderr, "Can't produce a report")
+}
+
+// RxeTries is how often a run is tried that ends in one of the flaws.
 const RxeTries = 3

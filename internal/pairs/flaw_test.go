@@ -15,3 +15,9 @@ func TestRxeFlaw(t *testing.T) {
 	assert.False(t, Output{Status: 1, Stderr: "write_bw: status 10"}.RxeFlaw())
 	assert.False(t, Output{Status: 1, Stderr: "verbs: request 1: remote access error (status 10, vendor error 0x0)"}.RxeFlaw())
 }
+
+func TestClockFlaw(t *testing.T) {
+	assert.True(t, Output{Status: 1, Stderr: "Can't produce a report\n"}.ClockFlaw())
+	assert.False(t, Output{Stderr: "Can't produce a report\n"}.ClockFlaw(), "it ended well")
+	assert.False(t, Output{Status: 1, Stderr: " Unable to init the socket connection\n"}.ClockFlaw())
+}

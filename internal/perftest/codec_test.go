@@ -69,7 +69,7 @@ func TestAddressesAsPrinted(t *testing.T) {
 		for _, msg := range messages(lines, write)[4:6] {
 			k, err := DecodeKey(msg)
 			require.NoError(t, err)
-			out = append(out, k.Address(true))
+			out = append(out, k.Address(VerbWrite))
 		}
 		return out
 	}
@@ -78,7 +78,7 @@ func TestAddressesAsPrinted(t *testing.T) {
 	want, err := os.ReadFile("testdata/wbw_q2.client.out")
 	require.NoError(t, err)
 	require.Contains(t, string(want), b.String())
-	assert.Nil(t, Key{}.Address(false).Memory)
+	assert.Nil(t, Key{}.Address(VerbSend).Memory)
 }
 
 func TestVersion(t *testing.T) {
@@ -200,7 +200,7 @@ func FuzzResult(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if err := report.WriteJSON(io.Discard, report.Document{Results: []report.DocumentResult{report.NewResult(bw)}}); err != nil {
+		if err := report.WriteJSON(io.Discard, report.Document{Results: []report.DocumentResult{{DocumentBandwidth: report.NewBandwidth(bw)}}}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -216,10 +216,13 @@ func (s *scripted) Read(p []byte) (int, error)  { return s.in.Read(p) }
 func (s *scripted) Write(p []byte) (int, error) { return len(p), nil }
 
 func FuzzSession(f *testing.F) {
-	for _, name := range []string{"wbw", "nogid", "h_wbw", "m_q"} {
+	for _, name := range []string{"wbw", "nogid", "h_wbw", "m_q", "sbw", "slat", "rlat", "alat", "wlat", "h_sbw", "h_wlat"} {
 		for _, role := range []Role{RoleClient, RoleServer} {
 			f.Add(role == RoleClient, true, bytes.Join(messages(transcript(f, name, role), false), nil))
 		}
+	}
+	for _, role := range []Role{RoleClient, RoleServer} {
+		f.Add(role == RoleClient, true, bytes.Join(messages(recording2501(f, "write_bw", role), false), nil))
 	}
 	f.Add(false, false, []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, client, gid bool, in []byte) {

@@ -17,11 +17,18 @@ const network = "tcp4"
 // dialTimeout bounds the attempt to connect.
 const dialTimeout = 10 * time.Second
 
-// Dial connects to the server at host. Like the C tools it tries once. The
-// error is an *AddressError.
-func Dial(ctx context.Context, host string, port int) (net.Conn, error) {
+// Dial connects to the server at host, from the IPv4 address source unless that
+// is empty. Like the C tools it tries once. The error is an *AddressError.
+func Dial(ctx context.Context, host string, port int, source string) (net.Conn, error) {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	dialer := net.Dialer{Timeout: dialTimeout}
+	if source != "" {
+		from, err := net.ResolveTCPAddr(network, net.JoinHostPort(source, "0"))
+		if err != nil {
+			return nil, &AddressError{Op: "connect", Addr: addr, Hint: "give --source_ip an IPv4 address of this machine", Err: err}
+		}
+		dialer.LocalAddr = from
+	}
 	conn, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, &AddressError{Op: "connect", Addr: addr, Hint: dialHint(err, port), Err: causeOf(ctx, err)}
@@ -67,10 +74,14 @@ type Listener struct {
 	err   error
 }
 
-// Listen binds port on every IPv4 address, with SO_REUSEADDR. Port 0 takes a
-// free one, which Addr tells. The error is an *AddressError.
-func Listen(ctx context.Context, port int) (*Listener, error) {
-	addr := net.JoinHostPort("0.0.0.0", strconv.Itoa(port))
+// Listen binds port on the IPv4 address source, or on every one if that is empty,
+// with SO_REUSEADDR. Port 0 takes a free one, which Addr tells. The error is an
+// *AddressError.
+func Listen(ctx context.Context, source string, port int) (*Listener, error) {
+	if source == "" {
+		source = "0.0.0.0"
+	}
+	addr := net.JoinHostPort(source, strconv.Itoa(port))
 	var config net.ListenConfig // Go sets SO_REUSEADDR on listeners
 	inner, err := config.Listen(ctx, network, addr)
 	if err != nil {
@@ -80,6 +91,8 @@ func Listen(ctx context.Context, port int) (*Listener, error) {
 			hint = "another server runs on this port: end it, or choose another port with -p on both sides"
 		case errors.Is(err, syscall.EACCES):
 			hint = "choose a port above 1023 with -p on both sides"
+		case errors.Is(err, syscall.EADDRNOTAVAIL):
+			hint = "give --source_ip an IPv4 address of this machine"
 		}
 		return nil, &AddressError{Op: "listen", Addr: addr, Hint: hint, Err: causeOf(ctx, err)}
 	}

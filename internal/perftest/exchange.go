@@ -28,12 +28,12 @@ func (s *Session) Barrier(ctx context.Context, local Key) error {
 	return err
 }
 
-// BarrierAfterRun is Barrier without a time limit of its own: the side that
-// has nothing to send waits there for as long as the other's run takes. It
-// returns when the peer closes the connection, when ctx ends, or, by TCP's
-// keep-alive, some time after the peer's machine is gone.
-func (s *Session) BarrierAfterRun(ctx context.Context, local Key) error {
-	_, err := s.exchangeKey(ctx, "barrier after the run", 0, local)
+// BarrierAfterRun is Barrier for the side that has nothing to send and waits
+// there for as long as the other's run takes, at most patience unless that is
+// zero. It returns when the peer closes the connection, when ctx ends, or, by
+// TCP's keep-alive, some time after the peer's machine is gone.
+func (s *Session) BarrierAfterRun(ctx context.Context, local Key, patience time.Duration) error {
+	_, err := s.exchangeKey(ctx, "barrier after the run", patience, local)
 	return err
 }
 
@@ -108,13 +108,35 @@ func (s *Session) Finish(ctx context.Context, local Key) error {
 	if _, err := s.exchangeKey(ctx, "closing barrier", s.options.ExchangeTimeout, local); err != nil {
 		return err
 	}
+	return s.drain(ctx, drainTimeout)
+}
+
+// FinishAfterRun is Finish for the side that waits there as in BarrierAfterRun.
+func (s *Session) FinishAfterRun(ctx context.Context, local Key, patience time.Duration) error {
+	if _, err := s.exchangeKey(ctx, "closing barrier after the run", patience, local); err != nil {
+		return err
+	}
+	return s.drain(ctx, drainTimeout)
+}
+
+// Leave ends a run that has no closing barrier. It waits, at most for patience,
+// until the peer has closed its end, so that the queue pairs are there for as long
+// as the peer may still wait for an acknowledgement.
+func (s *Session) Leave(ctx context.Context, patience time.Duration) error {
+	if s.failed != nil {
+		return s.Close() // the peer has left
+	}
+	return s.drain(ctx, patience)
+}
+
+func (s *Session) drain(ctx context.Context, patience time.Duration) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	// Without our end's close, two sides that drain would wait for each other.
 	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	if err := s.conn.SetReadDeadline(time.Now().Add(drainTimeout)); err == nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(patience)); err == nil {
 		_, _ = io.Copy(io.Discard, s.conn)
 	}
 	return s.Close()

@@ -1,17 +1,17 @@
 package perftest
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/gofabric/gofabric/internal/command"
+	"github.com/gofabric/gofabric/internal/report"
 	"github.com/gofabric/gofabric/internal/stats"
+	"github.com/gofabric/gofabric/verbs"
 )
 
 // UsageError reports a command line that cannot be run. Its text is one line.
@@ -54,56 +54,61 @@ func ParseArgs(tool Tool, args []string) (Config, error) {
 
 // Usage returns the help text of tool.
 func Usage(tool Tool) string {
-	return fmt.Sprintf("%s\n\nUsage:\n  %[2]s [flags]         start a server and wait for one client\n"+
-		"  %[2]s [flags] HOST    connect to the server at HOST\n\nFlags:\n%[3]s\n",
-		tool.Summary, tool.Name, strings.TrimRight(newParser(tool).set.FlagUsages(), "\n"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\nUsage:\n  %[2]s [flags]         start a server and wait for one client\n"+
+		"  %[2]s [flags] HOST    connect to the server at HOST; it may be ib_%[2]s\n"+
+		"  %[2]s -d loop0        both ends in this process, without an adapter\n", tool.Summary, tool.Name)
+	for _, g := range newParser(tool).groups {
+		fmt.Fprintf(&b, "\n%s:\n%s", g.title, g.set.FlagUsages())
+	}
+	b.WriteString("\nGive both sides the same flags. docs/perftest.md explains the numbers.\n")
+	return b.String()
+}
+
+// group is a section of the help text.
+type group struct {
+	title string
+	set   *pflag.FlagSet
 }
 
 type parser struct {
 	set    *pflag.FlagSet
+	groups []group
 	config Config
+	// ours are the flags that the C tools do not have.
+	ours map[string]bool
 
-	gidIndex, mtu, duration, margin int
-	gbits, noPeak, help, version    bool
+	gidIndex, mtu, duration, margin, inline, outReads int
+	cuda                                              int
+	timeout                                           int
+	connection, atomic, only                          string
+	gbits, noPeak, unsorted, outJSON, help, version   bool
+	outJSONFile                                       string
 }
 
 func newParser(tool Tool) *parser {
 	p := &parser{
-		set: pflag.NewFlagSet(tool.Name, pflag.ContinueOnError),
-		config: Config{Tool: tool, Port: DefaultPort, IBPort: 1, Size: tool.Size, Iterations: tool.Iterations,
-			TxDepth: tool.TxDepth, CQModeration: defaultCQMod},
+		set:  pflag.NewFlagSet(tool.Name, pflag.ContinueOnError),
+		ours: map[string]bool{},
+		config: Config{Tool: tool, Port: DefaultPort, Timeout: defaultTimeout, IBPort: 1, AckTimeout: 14, Connection: verbs.RC,
+			QueuePairs: 1, Size: tool.Size, Iterations: tool.Iterations, TxDepth: tool.TxDepth, RxDepth: tool.RxDepth,
+			CQModeration: defaultCQMod, PostList: 1, RecvPostList: 1, Pairs: defaultPairs},
+		outJSONFile: "perftest_out.json",
 	}
-	c, set := &p.config, p.set
-	set.SetOutput(io.Discard)
-	set.Usage = func() {}
-	set.SortFlags = false
-
-	number := func(dst *int, long, short string, low, high int, usage string) {
-		set.VarP(&command.Number{Dst: dst, Low: low, High: high}, long, short, usage)
+	p.set.SetOutput(io.Discard)
+	p.set.Usage = func() {}
+	p.connectionFlags()
+	p.messageFlags()
+	p.queueFlags()
+	p.outputFlags()
+	p.ownFlags()
+	for _, g := range p.groups {
+		p.set.AddFlagSet(g.set)
 	}
-	toggle := func(dst *bool, long, short, usage string) {
-		set.VarPF((*toggle)(dst), long, short, usage).NoOptDefVal = "true"
-	}
-	set.StringVarP(&c.Device, "ib-dev", "d", "", "RDMA `device` (default the first)")
-	number(&c.IBPort, "ib-port", "i", 1, maxIBPort, "`port` of the device")
-	number(&p.gidIndex, "gid-index", "x", 0, maxGIDIndex, "`index` of the local GID (default: chosen; none on InfiniBand)")
-	number(&p.mtu, "mtu", "m", 0, 1<<16, "path MTU in `bytes`: 256, 512, 1024, 2048 or 4096 (default the port's; never above it)")
-	number(&c.Port, "port", "p", 1, 65535, "TCP `port` of the control connection")
-	set.VarP((*size)(&c.Size), "size", "s", "message size in `bytes`; a K or M at the end means KiB or MiB")
-	toggle(&c.All, "all", "a", "run the sizes 2, 4, ... 8388608")
-	number(&c.Iterations, "iters", "n", minIterations, maxIterations, "`number` of messages of each size")
-	number(&p.duration, "duration", "D", 1, maxDuration, "run for this many `seconds` instead")
-	number(&p.margin, "margin", "f", 0, maxDuration, "do not count this many `seconds` at both ends of -D (default a quarter)")
-	number(&c.TxDepth, "tx-depth", "t", 1, maxTxDepth, "`depth` of the send queue")
-	number(&c.CQModeration, "cq-mod", "Q", 1, maxCQMod, "one completion for this `number` of requests; by itself 1 for messages above 8K")
-	toggle(&p.noPeak, "noPeak", "N", "do not measure the peak (as above 20000 messages)")
-	toggle(new(bool), "CPU-freq", "F", "accepted for the C tool's sake; nothing is said of the CPU's frequency")
-	toggle(&p.gbits, "report_gbits", "", "print Gbit/s (10^9 bits) instead of MiB/s (2^20 bytes)")
-	toggle(&c.JSON, "json", "", "print a JSON document instead of the text")
-	toggle(&p.version, "version", "V", "print the version")
-	toggle(&p.help, "help", "h", "print this help")
-	for _, name := range unsupported {
-		set.AddFlag(name.flag())
+	for _, refused := range refusedFlags(tool) {
+		if p.set.Lookup(refused.long) == nil {
+			p.set.AddFlag(refused.flag())
+		}
 	}
 	return p
 }
@@ -119,9 +124,39 @@ func (p *parser) finish() error {
 		}
 		c.Host = args[0]
 	}
-	changed := p.set.Changed
+	if err := p.finishValues(); err != nil {
+		return err
+	}
+	if err := p.finishDuration(); err != nil {
+		return err
+	}
+	c.Peak = !p.noPeak
+	if c.Infinite {
+		c.Peak = false
+	}
+	c.settle(p.set.Changed)
+	p.split()
+	return p.checkTogether()
+}
+
+// finishValues takes over what needs a look.
+func (p *parser) finishValues() error {
+	c, changed := &p.config, p.set.Changed
 	if changed("gid-index") {
 		c.GIDIndex = &p.gidIndex
+	}
+	if changed("inline_size") {
+		c.Inline = &p.inline
+	}
+	if changed("use_cuda") {
+		c.Memory.CUDA = &p.cuda
+	}
+	if changed("outs") {
+		c.OutReads = &p.outReads
+	}
+	if changed("timeout") {
+		c.Timeout = time.Duration(p.timeout) * time.Second
+		c.ServerTimeout = c.Timeout
 	}
 	if changed("mtu") {
 		mtu, ok := MTUFromBytes(p.mtu)
@@ -130,37 +165,67 @@ func (p *parser) finish() error {
 		}
 		c.MTU = &mtu
 	}
-	if err := p.finishDuration(); err != nil {
-		return err
-	}
 	if p.gbits {
 		c.Unit = stats.Gbit
 	}
-	c.Peak = !p.noPeak
-	c.settle(changed("cq-mod"))
-	return nil
+	if p.unsorted {
+		c.Histogram, c.Unsorted = true, true
+	}
+	if changed("out_json_file") || p.outJSON {
+		c.CFile = p.outJSONFile
+	}
+	if changed("bind") || c.Threads > 0 {
+		if c.Bind == "" {
+			c.Bind = bindNear
+		}
+		if _, err := parseBind(c.Bind); err != nil {
+			return p.bad("bind", err.Error())
+		}
+	}
+	c.Only = report.Column(p.only)
+	return p.finishChoices()
 }
 
-func (p *parser) finishDuration() error {
-	seconds := p.duration
-	if !p.set.Changed("duration") {
-		seconds = defaultDuration
+func (p *parser) finishChoices() error {
+	c := &p.config
+	services := map[string]verbs.QPType{"": verbs.RC, "RC": verbs.RC, "UC": verbs.UC, "UD": verbs.UD}
+	var ok bool
+	if c.Connection, ok = services[p.connection]; !ok {
+		switch p.connection {
+		case "XRC", "DC", "SRD", "RawEth":
+			return p.bad("connection", p.connection+" is not offered by this tool: it has RC, UC and UD")
+		}
+		return p.bad("connection", fmt.Sprintf("%q is not one of RC, UC, UD", p.connection))
 	}
-	if !p.set.Changed("margin") {
-		p.margin = seconds / 4
+	atomics := map[string]Atomic{"": FetchAndAdd, "FETCH_AND_ADD": FetchAndAdd, "CMP_AND_SWAP": CompareAndSwap}
+	if c.Atomic, ok = atomics[p.atomic]; !ok {
+		return p.bad("atomic_type", fmt.Sprintf("%q is neither FETCH_AND_ADD nor CMP_AND_SWAP", p.atomic))
 	}
-	if seconds <= 2*p.margin {
-		return p.bad("margin", fmt.Sprintf("two margins of %d s leave nothing of %d s; lower -f or raise -D", p.margin, seconds))
-	}
-	if !p.set.Changed("duration") {
+	switch c.Only {
+	case "", report.ColumnBandwidth, report.ColumnMessageRate, report.ColumnLatency:
 		return nil
 	}
-	if p.config.All {
-		return p.bad("duration", "cannot go with -a; give one size with -s")
-	}
-	p.config.Duration = time.Duration(seconds) * time.Second
-	p.config.Margin = time.Duration(p.margin) * time.Second
-	return nil
+	return p.bad("output", fmt.Sprintf("%q is not one of bandwidth, message_rate, latency", c.Only))
+}
+
+// split keeps the command line in two parts for --compare: what the C tool takes
+// too, and what is ours and changes how we measure.
+func (p *parser) split() {
+	p.set.Visit(func(f *pflag.Flag) {
+		arg := "--" + f.Name
+		if f.NoOptDefVal != "true" {
+			arg += "=" + f.Value.String()
+		}
+		switch f.Name {
+		case "ib-dev", "port": // each side gets its own
+		case "threads", "bind", "timeout":
+			p.config.own = append(p.config.own, arg)
+		default:
+			if !p.ours[f.Name] {
+				p.config.shared = append(p.config.shared, arg)
+			}
+		}
+	})
 }
 
 func (p *parser) bad(flag, problem string) error {
@@ -176,46 +241,3 @@ func (p *parser) explain(err error) error {
 	flag, problem := command.Explain(err)
 	return &UsageError{Tool: p.config.Tool.Name, Flag: flag, Problem: problem}
 }
-
-// size is a message size: a number, and K or M for binary multiples.
-type size int
-
-func (s *size) Set(text string) error {
-	digits, factor := text, int64(1)
-	switch {
-	case strings.HasSuffix(text, "K"):
-		digits, factor = text[:len(text)-1], 1<<10
-	case strings.HasSuffix(text, "M"):
-		digits, factor = text[:len(text)-1], 1<<20
-	}
-	v, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return command.ValueError(fmt.Sprintf("%q is not a size like 4096, 64K or 8M", text))
-	}
-	if err != nil || v < 1 || v > maxSize/factor {
-		return command.ValueError(fmt.Sprintf("%s is not in 1..%d bytes", text, maxSize))
-	}
-	*s = size(v * factor)
-	return nil
-}
-
-func (s *size) Type() string { return "size" }
-
-func (s *size) String() string { return strconv.Itoa(int(*s)) }
-
-// toggle is a flag without a value. pflag's own says "[=true|false]" in the
-// help text.
-type toggle bool
-
-func (b *toggle) Set(text string) error {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
-	}
-	*b = toggle(v)
-	return nil
-}
-
-func (b *toggle) Type() string { return "boolfunc" }
-
-func (b *toggle) String() string { return strconv.FormatBool(bool(*b)) }

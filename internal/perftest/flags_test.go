@@ -1,6 +1,7 @@
 package perftest
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gofabric/gofabric/internal/stats"
+	"github.com/gofabric/gofabric/verbs"
 )
 
 func parse(t *testing.T, line string) Config {
@@ -18,10 +20,15 @@ func parse(t *testing.T, line string) Config {
 	return c
 }
 
+// defaults is a configuration of write_bw without flags.
+func defaults() Config {
+	return Config{Tool: WriteBW, Port: 18515, Timeout: time.Minute, IBPort: 1, AckTimeout: 14, Connection: verbs.RC, QueuePairs: 1,
+		Size: 65536, Iterations: 5000, TxDepth: 128, RxDepth: 1, CQModeration: 1, PostList: 1, RecvPostList: 1, Peak: true, Pairs: 15}
+}
+
 func TestDefaults(t *testing.T) {
 	c := parse(t, "")
-	assert.Equal(t, Config{Tool: WriteBW, Port: 18515, IBPort: 1, Size: 65536, Iterations: 5000, TxDepth: 128,
-		CQModeration: 1, Peak: true}, c)
+	assert.Equal(t, defaults(), c)
 	assert.Equal(t, RoleServer, c.Role())
 	assert.Equal(t, []int{65536}, c.Sizes())
 }
@@ -29,8 +36,13 @@ func TestDefaults(t *testing.T) {
 func TestAllFlags(t *testing.T) {
 	c := parse(t, "-d mlx5_0 -i 2 -x 0 -p 4000 -s 4K -n 100 -t 64 -Q 10 -m 1024 -F -N --report_gbits --json 10.0.0.1")
 	index, mtu := 0, MTU(3)
-	assert.Equal(t, Config{Tool: WriteBW, Host: "10.0.0.1", Port: 4000, Device: "mlx5_0", IBPort: 2, GIDIndex: &index,
-		MTU: &mtu, Size: 4096, Iterations: 100, TxDepth: 64, CQModeration: 10, Unit: stats.Gbit, JSON: true}, c)
+	want := defaults()
+	want.Host, want.Port, want.Device, want.IBPort, want.GIDIndex, want.MTU = "10.0.0.1", 4000, "mlx5_0", 2, &index, &mtu
+	want.Size, want.Iterations, want.TxDepth, want.CQModeration, want.Peak = 4096, 100, 64, 10, false
+	want.Unit, want.JSON = stats.Gbit, true
+	want.shared = []string{"--CPU-freq", "--cq-mod=10", "--gid-index=0", "--ib-port=2", "--iters=100", "--mtu=1024", "--noPeak",
+		"--report_gbits", "--size=4096", "--tx-depth=64"}
+	assert.Equal(t, want, c)
 	assert.Equal(t, RoleClient, c.Role())
 
 	long := parse(t, "10.0.0.1 --ib-dev=mlx5_0 --ib-port=2 --gid-index=0 --port=4000 --size=4K --iters=100 --tx-depth=64 "+
@@ -96,13 +108,33 @@ func TestDuration(t *testing.T) {
 
 func TestBadCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
-		"-R":                      "write_bw: -R/--rdma_cm: this flag of the C tool is not supported yet by this tool",
-		"--rdma_cm":               "write_bw: -R/--rdma_cm: this flag of the C tool is not supported yet by this tool",
-		"-q 4":                    "write_bw: -q/--qp: this flag of the C tool is not supported yet by this tool",
-		"-b 10.0.0.1":             "write_bw: -b/--bidirectional: this flag of the C tool is not supported yet by this tool",
-		"--use_cuda=0":            "write_bw: --use_cuda: this flag of the C tool is not supported yet by this tool",
+		"-R":                      "write_bw: -R/--rdma_cm: needs the RDMA connection manager, which this tool does not use yet: it connects over TCP",
+		"--rdma_cm":               "write_bw: -R/--rdma_cm: needs the RDMA connection manager, which this tool does not use yet: it connects over TCP",
+		"--use_rocm=0":            "write_bw: --use_rocm: is for accelerators that this tool does not drive; --use_cuda is for NVIDIA's",
+		"--use_cuda=-1":           "write_bw: --use_cuda: -1 is not in 0..65536",
+		"--use_cuda_dmabuf":       "write_bw: --use_cuda_dmabuf: needs --use_cuda or --use_cuda_bus_id",
+		"-e":                      "write_bw: -e/--events: does not go with writes, as in the C tool: the peer gets no completion to sleep for",
+		"-H":                      "write_bw: -H/--report-histogram: is for the latency tools",
+		"-o 4":                    "write_bw: -o/--outs: is for the tools of read and atomic",
+		"-c UD":                   "write_bw: -c/--connection: UD carries only sends: use send_bw or send_lat",
+		"-c XRC":                  "write_bw: -c/--connection: XRC is not offered by this tool: it has RC, UC and UD",
+		"-c rc":                   `write_bw: -c/--connection: "rc" is not one of RC, UC, UD`,
+		"-l 3 -n 10":              "write_bw: -l/--post_list: -n must be a multiple of 3",
+		"-l 200 -n 400":           "write_bw: -l/--post_list: the send queue holds 128 (-t)",
+		"-l 6 -n 12 -Q 4":         "write_bw: -l/--post_list: must be a multiple of -Q, which is 4",
+		"--threads 3 -q 2":        "write_bw: --threads: each has a queue pair at least: there are 2 (-q)",
+		"--report-both":           "write_bw: --report-both: needs -b",
+		"--cpu_util":              "write_bw: --cpu_util: needs -D",
+		"--run_infinitely -a":     "write_bw: --run_infinitely: runs for -D seconds at a time: leave -a and -n out",
+		"--output=latency":        "write_bw: --output: this tool has bandwidth and message_rate",
+		"--output=x":              `write_bw: --output: "x" is not one of bandwidth, message_rate, latency`,
+		"--bind=x":                `write_bw: --bind: "x" is neither "near" nor a list of CPUs like 0-3,8`,
+		"--compare=x host":        "write_bw: --compare: runs both ends on this machine: leave the host out",
+		"-w 0":                    `write_bw: -w/--limit_bw: "0" is not a number above zero`,
+		"-I 913":                  "write_bw: -I/--inline_size: 913 is not in 0..912",
+		"-u 0":                    "write_bw: -u/--qp-timeout: 0 is not in 1..31",
 		"--bogus":                 "write_bw: --bogus: there is no such flag; -h lists them",
-		"-Z":                      "write_bw: -Z: there is no such flag; -h lists them",
+		"-Y":                      "write_bw: -Y: there is no such flag; -h lists them",
 		"-s":                      "write_bw: -s/--size: a value must follow",
 		"-s 4k":                   `write_bw: -s/--size: "4k" is not a size like 4096, 64K or 8M`,
 		"-s 0":                    "write_bw: -s/--size: 0 is not in 1..2147483647 bytes",
@@ -141,18 +173,78 @@ func TestHelpAndVersion(t *testing.T) {
 	assert.Equal(t, ActionHelp, parse(t, "--help -n 5").Action)
 	assert.Equal(t, ActionVersion, parse(t, "-V").Action)
 	help := Usage(WriteBW)
-	for _, want := range []string{"write_bw [flags] HOST", "--report_gbits", "--json", "default 5000", "default 65536"} {
+	for _, want := range []string{"write_bw [flags] HOST", "--report_gbits", "--json", "default 5000", "default 65536", "-d loop0"} {
 		assert.Contains(t, help, want)
 	}
 	assert.NotContains(t, help, "rdma_cm")
 	assert.NotContains(t, help, "true|false")
 }
 
-// The tools differ in their defaults only.
-func TestDefaultsComeFromTheTool(t *testing.T) {
-	c, err := ParseArgs(Tool{Name: "other_bw", Size: 8, Iterations: 1000, TxDepth: 4}, nil)
-	require.NoError(t, err)
-	assert.Equal(t, []int{8, 1000, 4, 4}, []int{c.Size, c.Iterations, c.TxDepth, c.CQModeration})
+// The defaults and the rules of the other tools, as recorded runs printed them.
+func TestOtherToolsDefaults(t *testing.T) {
+	for _, c := range []struct {
+		tool            Tool
+		line            string
+		size, n, tx, rx int
+	}{
+		{ReadBW, "", 65536, 1000, 128, 1},
+		{SendBW, "", 65536, 1000, 128, 512},
+		{SendBW, "-n 20", 65536, 20, 20, 20},
+		{SendBW, "-n 53", 65536, 53, 53, 54},
+		{SendBW, "-n 53 -a", 8388608, 53, 53, 53},
+		{SendBW, "-c UD -s 64", 64, 1000, 128, 1000},
+		{SendBW, "-c UC -n 100000", 65536, 100000, 128, 16000},
+		{SendBW, "-c UD -D 5 -s 64", 64, 0, 128, 512},
+		{AtomicBW, "", 8, 1000, 128, 1},
+		{WriteLat, "", 2, 1000, 1, 1},
+		{SendLat, "-n 100", 2, 100, 1, 100},
+		{SendLat, "-D 3", 2, 0, 1, 512},
+		{AtomicLat, "", 8, 1000, 1, 1},
+	} {
+		got, err := ParseArgs(c.tool, strings.Fields(c.line))
+		require.NoError(t, err, "%s %s", c.tool.Name, c.line)
+		assert.Equal(t, []int{c.size, c.n, c.tx, c.rx}, []int{got.Size, got.Iterations, got.TxDepth, got.RxDepth}, "%s %s", c.tool.Name, c.line)
+	}
+}
+
+func TestPostListModeration(t *testing.T) {
+	assert.Equal(t, 8, parse(t, "-l 8 -n 64").CQModeration)
+	assert.Equal(t, 4, parse(t, "-l 8 -n 64 -Q 4").CQModeration)
+}
+
+// What the C tools refuse, ours refuse too, and name the flag.
+func TestOtherToolsRefuse(t *testing.T) {
+	for line, tool := range map[string]Tool{
+		"-q 2": WriteLat, "-b": SendLat, "-Q 2": ReadLat, "-N": AtomicLat, "-s 16": AtomicBW, "-a": AtomicLat, "-I 8": ReadBW,
+		"-c UC": ReadBW, "-r 8": WriteBW, "--use-srq": ReadBW, "-A FETCH_AND_ADD": SendBW, "-t 2": SendLat, "-e": WriteLat,
+		"--perform_warm_up": SendBW, "-c UD": WriteLat, "-A x": AtomicBW, "--recv_post_list 3 -n 10": SendBW, "--use-srq --threads 1": SendBW,
+	} {
+		_, err := ParseArgs(tool, strings.Fields(line))
+		var usage *UsageError
+		require.ErrorAs(t, err, &usage, "%s %s", tool.Name, line)
+		assert.NotEmpty(t, usage.Flag)
+		assert.NotContains(t, usage.Problem, "there is no such flag", line)
+	}
+}
+
+// Each flag of the C tools is there or refused by name.
+func TestNoFlagOfTheCToolIsUnknown(t *testing.T) {
+	for _, tool := range Tools {
+		text, err := os.ReadFile("testdata/flags/" + tool.Name + ".txt")
+		require.NoError(t, err)
+		set := newParser(tool).set
+		for _, name := range strings.Fields(string(text)) {
+			short, long, both := strings.Cut(name, ",")
+			if !both {
+				short, long = "", short
+			}
+			flag := set.Lookup(strings.TrimPrefix(long, "--"))
+			// 4.5 prints --hop_limit for what it parses as such.
+			if assert.NotNil(t, flag, "%s: %s", tool.Name, name) && both {
+				assert.Equal(t, strings.TrimPrefix(short, "-"), flag.Shorthand, "%s: %s", tool.Name, name)
+			}
+		}
+	}
 }
 
 func FuzzParseArgs(f *testing.F) {
@@ -160,7 +252,7 @@ func FuzzParseArgs(f *testing.F) {
 		f.Add(strings.ReplaceAll(seed, " ", "\x00"))
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		c, err := ParseArgs(WriteBW, strings.Split(line, "\x00"))
+		c, err := ParseArgs(Tools[len(line)%len(Tools)], strings.Split(line, "\x00"))
 		if err != nil {
 			if !strings.ContainsAny(line, "\r\n") && strings.ContainsAny(err.Error(), "\r\n") {
 				t.Fatalf("%q", err)

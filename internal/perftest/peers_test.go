@@ -226,9 +226,9 @@ func TestOtherGIDFamily(t *testing.T) {
 // tcp returns both ends of a connection over the loopback interface.
 func tcp(t *testing.T) (server, client net.Conn) {
 	ctx := context.Background()
-	l, err := Listen(ctx, 0)
+	l, err := Listen(ctx, "", 0)
 	require.NoError(t, err)
-	client, err = Dial(ctx, "127.0.0.1", l.Addr().(*net.TCPAddr).Port)
+	client, err = Dial(ctx, "127.0.0.1", l.Addr().(*net.TCPAddr).Port, "")
 	require.NoError(t, err)
 	server, err = l.Accept(ctx)
 	require.NoError(t, err)
@@ -268,7 +268,7 @@ func TestCancelClosesTheConnection(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stopped := errors.New("stopped by the test")
 	time.AfterFunc(10*time.Millisecond, func() { cancel(stopped) })
-	err := s.BarrierAfterRun(ctx, Key{})
+	err := s.BarrierAfterRun(ctx, Key{}, 0)
 	requireProtocolError(t, err, stopped)
 
 	_, readErr := clientConn.Read(make([]byte, 1))
@@ -340,26 +340,26 @@ func TestPrologueRefusesOurOwnBadValues(t *testing.T) {
 
 func TestDialAndListenErrors(t *testing.T) {
 	ctx := context.Background()
-	l, err := Listen(ctx, 0)
+	l, err := Listen(ctx, "", 0)
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 
-	_, err = Listen(ctx, port)
+	_, err = Listen(ctx, "", port)
 	requireAddressError(t, err, "listen", "-p")
 
 	require.NoError(t, l.Close())
 	require.NoError(t, l.Close())
 	_, err = l.Accept(ctx)
 	require.ErrorIs(t, err, net.ErrClosed)
-	_, err = Dial(ctx, "127.0.0.1", port)
+	_, err = Dial(ctx, "127.0.0.1", port, "")
 	requireAddressError(t, err, "connect", "start the server")
-	_, err = Dial(ctx, "::1", port)
+	_, err = Dial(ctx, "::1", port, "")
 	requireAddressError(t, err, "connect", "IPv4")
 	assert.Contains(t, dialHint(&net.DNSError{Err: "no such host", Name: "x"}, port), "name")
 
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err = Dial(canceled, "127.0.0.1", port)
+	_, err = Dial(canceled, "127.0.0.1", port, "")
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -373,7 +373,7 @@ func requireAddressError(t *testing.T, err error, op, hint string) {
 }
 
 func TestAcceptEndsWithItsContext(t *testing.T) {
-	l, err := Listen(context.Background(), 0)
+	l, err := Listen(context.Background(), "", 0)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(10*time.Millisecond, cancel)

@@ -35,6 +35,9 @@ type SessionOptions struct {
 	ExchangeTimeout time.Duration
 }
 
+// prologueTimeout is the default of SessionOptions.
+const prologueTimeout = 10 * time.Second
+
 // drainTimeout bounds the wait for the peer's end of the connection.
 const drainTimeout = time.Second
 
@@ -65,7 +68,7 @@ type Session struct {
 // owns conn.
 func NewSession(conn net.Conn, role Role, options SessionOptions) *Session {
 	if options.PrologueTimeout <= 0 {
-		options.PrologueTimeout = 10 * time.Second
+		options.PrologueTimeout = prologueTimeout
 	}
 	if options.ExchangeTimeout <= 0 {
 		options.ExchangeTimeout = 60 * time.Second

@@ -146,7 +146,7 @@ func (sc script) run(ctx context.Context, s *Session, keys []Key, result Result)
 	if err = s.Barrier(ctx, keys[0]); err != nil {
 		return o, err
 	}
-	if err = s.BarrierAfterRun(ctx, keys[0]); err != nil || sc.noClose {
+	if err = s.BarrierAfterRun(ctx, keys[0], 0); err != nil || sc.noClose {
 		return o, err
 	}
 	if sc.results {

@@ -3,6 +3,7 @@ package perftest
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,7 @@ type watch struct {
 	done   chan struct{} // closed when the goroutine has ended
 	ahead  []byte        // the goroutine's until done is closed
 	err    error         // likewise
+	some   atomic.Bool   // there is something in ahead
 }
 
 // Watch notices a peer that goes away during the run, when neither side has a
@@ -57,6 +59,7 @@ func (w *watch) run(s *Session) {
 	for len(w.ahead) < maxAhead {
 		n, err := s.conn.Read(buf[:maxAhead-len(w.ahead)])
 		w.ahead = append(w.ahead, buf[:n]...)
+		w.some.Store(len(w.ahead) > 0)
 		if err != nil {
 			w.err = transportError(err)
 			if !errors.Is(w.err, ErrPeerSilent) { // the deadline is how stopWatch ends us
@@ -84,4 +87,11 @@ func (s *Session) stopWatch(w *watch) error {
 		return s.fail("watch during the run", nil, deadlineErr, "")
 	}
 	return nil
+}
+
+// peerWentOn tells, while a Watch is on, whether the peer has sent the next
+// message. It is for any goroutine, as long as the Watch is not stopped meanwhile.
+func (s *Session) peerWentOn() bool {
+	w := s.watching
+	return w != nil && w.some.Load()
 }

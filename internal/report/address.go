@@ -9,10 +9,13 @@ import (
 
 // Address is one queue pair's end of the connection.
 type Address struct {
-	LID    uint16
-	QPN    uint32
-	PSN    uint32
-	Memory *Memory
+	LID uint16
+	QPN uint32
+	PSN uint32
+	// OutReads is the number of reads and atomics that the queue pair answers at
+	// a time; tests that read print it.
+	OutReads *uint16
+	Memory   *Memory
 	// GID is nil where no GID is used.
 	GID *[16]byte
 }
@@ -41,6 +44,9 @@ func WriteAddresses(w io.Writer, local, remote []Address) error {
 func (a Address) format(b *bytes.Buffer, side string) {
 	fmt.Fprintf(b, " %s address: LID %s QPN %s PSN %s", side,
 		cHex(uint64(a.LID), 4), cHex(uint64(a.QPN), 6), cHex(uint64(a.PSN), 6))
+	if a.OutReads != nil {
+		fmt.Fprintf(b, " OUT %s", cHex(uint64(*a.OutReads), 4))
+	}
 	if a.Memory != nil {
 		fmt.Fprintf(b, " RKey %s VAddr %s", cHex(uint64(a.Memory.RKey), 8), cHex(a.Memory.VAddr, 16))
 	}

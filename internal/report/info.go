@@ -3,7 +3,7 @@
 // it is given and measures nothing.
 //
 // A run prints, in this order: [WriteWaiting] (server only), [WriteInfo],
-// [WriteAddresses], [WriteHeader], one [WriteRow] a message size, [WriteRule].
+// [WriteAddresses], the head of its [Table], one row a message size, [WriteRule].
 package report
 
 import (
@@ -30,7 +30,8 @@ func WriteWaiting(w io.Writer) error {
 	return err
 }
 
-// Info is the block of parameters at the head of the output.
+// Info is the block of parameters at the head of the output. A nil field leaves
+// its line out.
 type Info struct {
 	// Title names the test: "RDMA_Write BW Test".
 	Title string
@@ -43,46 +44,58 @@ type Info struct {
 	Transport string
 	// Connection is the queue pairs' service: "RC".
 	Connection string
+	// SharedReceive tells whether receives come from a shared queue.
+	SharedReceive bool
 	// RelaxedOrdering tells whether PCIe relaxed ordering was asked for.
 	RelaxedOrdering bool
 	// ExtendedWR tells whether requests are posted through ibv_wr_*.
 	ExtendedWR bool
-	// TxDepth is the depth of the send queue. It is printed by the side that
-	// sends; nil leaves the line out.
+	// TxDepth is the depth of the send queue, printed by the side that sends.
 	TxDepth *int
+	// PostList and RecvPostList are how many requests are posted at once, where
+	// that is more than one.
+	PostList, RecvPostList *int
+	// RxDepth is the depth of the receive queue, printed by the side that
+	// receives messages.
+	RxDepth *int
 	// CQModeration is the number of requests to one completion.
-	CQModeration int
+	CQModeration *int
 	// MTU is the path MTU in bytes.
 	MTU int
 	// LinkType is the link layer: "Ethernet" or "IB".
 	LinkType string
-	// GIDIndex is the index of the local GID; nil, where no GID is used,
-	// leaves the line out.
+	// GIDIndex is the index of the local GID, nil where no GID is used.
 	GIDIndex *int
-	// MaxInline is the most bytes sent inline.
-	MaxInline int
+	// MaxInline is the most bytes sent inline; tests that bring data have
+	// OutReads in its place, the number of reads and atomics under way at once.
+	MaxInline, OutReads *int
 }
 
 // WriteInfo writes the block, with the rules around it.
 func WriteInfo(w io.Writer, info Info) error {
 	var b bytes.Buffer
+	line := func(format string, value *int) {
+		if value != nil {
+			fmt.Fprintf(&b, format, *value)
+		}
+	}
 	b.WriteString(rule())
 	fmt.Fprintf(&b, "                    %s\n", info.Title)
 	fmt.Fprintf(&b, " Dual-port       : OFF\t\tDevice         : %s\n", info.Device)
 	fmt.Fprintf(&b, " Number of qps   : %d\t\tTransport type : %s\n", info.QueuePairs, info.Transport)
-	fmt.Fprintf(&b, " Connection type : %s\t\tUsing SRQ      : OFF\n", info.Connection)
+	fmt.Fprintf(&b, " Connection type : %s\t\tUsing SRQ      : %s\n", info.Connection, onOff(info.SharedReceive))
 	fmt.Fprintf(&b, " PCIe relax order: %s\n", onOff(info.RelaxedOrdering))
 	fmt.Fprintf(&b, " ibv_wr* API     : %s\n", onOff(info.ExtendedWR))
-	if info.TxDepth != nil {
-		fmt.Fprintf(&b, " TX depth        : %d\n", *info.TxDepth)
-	}
-	fmt.Fprintf(&b, " CQ Moderation   : %d\n", info.CQModeration)
+	line(" TX depth        : %d\n", info.TxDepth)
+	line(" Post List       : %d\n", info.PostList)
+	line(" Recv Post List  : %d\n", info.RecvPostList)
+	line(" RX depth        : %d\n", info.RxDepth)
+	line(" CQ Moderation   : %d\n", info.CQModeration)
 	fmt.Fprintf(&b, " Mtu             : %d[B]\n", info.MTU)
 	fmt.Fprintf(&b, " Link type       : %s\n", info.LinkType)
-	if info.GIDIndex != nil {
-		fmt.Fprintf(&b, " GID index       : %d\n", *info.GIDIndex)
-	}
-	fmt.Fprintf(&b, " Max inline data : %d[B]\n", info.MaxInline)
+	line(" GID index       : %d\n", info.GIDIndex)
+	line(" Outstand reads  : %d\n", info.OutReads)
+	line(" Max inline data : %d[B]\n", info.MaxInline)
 	b.WriteString(" rdma_cm QPs\t : OFF\n")
 	b.WriteString(" Data ex. method : Ethernet\n")
 	b.WriteString(rule())

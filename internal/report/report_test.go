@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -91,7 +92,7 @@ func TestTextMatchesPerftest(t *testing.T) {
 			t.Run(r.name+"/"+role, func(t *testing.T) {
 				index := 1
 				info := Info{Title: "RDMA_Write BW Test", Device: "rxe0", QueuePairs: r.qps, Transport: "IB",
-					Connection: "RC", RelaxedOrdering: true, CQModeration: r.cqMod, MTU: 4096,
+					Connection: "RC", RelaxedOrdering: true, CQModeration: &r.cqMod, MTU: 4096, MaxInline: new(int),
 					LinkType: "Ethernet", GIDIndex: &index}
 				local, remote, rows := r.client, r.server, r.rows
 				var b bytes.Buffer
@@ -104,9 +105,9 @@ func TestTextMatchesPerftest(t *testing.T) {
 				}
 				require.NoError(t, WriteInfo(&b, info))
 				require.NoError(t, WriteAddresses(&b, local, remote))
-				require.NoError(t, WriteHeader(&b, stats.MiB))
+				require.NoError(t, (Table{}).BandwidthHead(&b))
 				for _, bw := range rows {
-					require.NoError(t, WriteRow(&b, bw, stats.MiB))
+					require.NoError(t, (Table{}).Bandwidth(&b, bw, 0))
 				}
 				require.NoError(t, WriteRule(&b))
 
@@ -121,7 +122,7 @@ func TestTextMatchesPerftest(t *testing.T) {
 
 func TestInfoWithoutGID(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, WriteInfo(&b, Info{LinkType: "IB", ExtendedWR: true}))
+	require.NoError(t, WriteInfo(&b, Info{LinkType: "IB", ExtendedWR: true, CQModeration: new(int), MaxInline: new(int)}))
 	assert.Contains(t, b.String(), " Link type       : IB\n Max inline data : 0[B]\n")
 	assert.Contains(t, b.String(), " ibv_wr* API     : ON\n CQ Moderation")
 }
@@ -142,12 +143,12 @@ func TestCHex(t *testing.T) {
 
 func TestGbitRows(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, WriteHeader(&b, stats.Gbit))
+	require.NoError(t, Table{Unit: stats.Gbit}.BandwidthHead(&b))
 	peak := 12.5e9
-	require.NoError(t, WriteRow(&b, stats.Bandwidth{Size: 65536, Messages: 5000, BytesPerSecond: 12.375e9,
-		MessagesPerSecond: 188827.5, PeakBytesPerSecond: &peak}, stats.Gbit))
-	require.NoError(t, WriteRow(&b, stats.Bandwidth{Size: 2, Messages: 5000, BytesPerSecond: 1.25e6,
-		MessagesPerSecond: 625000}, stats.Gbit))
+	require.NoError(t, Table{Unit: stats.Gbit}.Bandwidth(&b, stats.Bandwidth{Size: 65536, Messages: 5000, BytesPerSecond: 12.375e9,
+		MessagesPerSecond: 188827.5, PeakBytesPerSecond: &peak}, 0))
+	require.NoError(t, Table{Unit: stats.Gbit}.Bandwidth(&b, stats.Bandwidth{Size: 2, Messages: 5000, BytesPerSecond: 1.25e6,
+		MessagesPerSecond: 625000}, 0))
 	assert.Equal(t, " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"+
 		" 65536      5000             100.00             99.00  \t\t   0.188828\n"+
 		" 2          5000           0.000000            0.010000            0.625000\n", b.String())
@@ -163,9 +164,9 @@ func TestDocument(t *testing.T) {
 			GID: "::ffff:10.0.0.1", MTUBytes: 4096},
 		Parameters: DocumentParameters{Connection: "RC", QueuePairs: 1, TxDepth: 128, CQModeration: 100, Iterations: &n},
 		Results: []DocumentResult{
-			NewResult(stats.Bandwidth{Size: 2, Messages: 5000, BytesPerSecond: 2e9, MessagesPerSecond: 1e9}),
-			NewResult(stats.Bandwidth{Size: 4, Messages: 5000, BytesPerSecond: 2e9, MessagesPerSecond: 5e8,
-				PeakBytesPerSecond: &peak}),
+			{SizeBytes: 2, Messages: 5000, DocumentBandwidth: NewBandwidth(stats.Bandwidth{BytesPerSecond: 2e9, MessagesPerSecond: 1e9})},
+			{SizeBytes: 4, Messages: 5000, DocumentBandwidth: NewBandwidth(stats.Bandwidth{BytesPerSecond: 2e9, MessagesPerSecond: 5e8,
+				PeakBytesPerSecond: &peak})},
 		},
 	}))
 	assert.Equal(t, `{
@@ -218,7 +219,7 @@ func TestDocumentWithoutResults(t *testing.T) {
 
 func TestDocumentRefusesNaN(t *testing.T) {
 	var b bytes.Buffer
-	err := WriteJSON(&b, Document{Results: []DocumentResult{{AverageBytesPerSecond: math.NaN()}}})
+	err := WriteJSON(&b, Document{Results: []DocumentResult{{DocumentBandwidth: &DocumentBandwidth{AverageBytesPerSecond: math.NaN()}}}})
 	var unsupported *json.UnsupportedValueError
 	require.ErrorAs(t, err, &unsupported)
 	assert.Empty(t, b.String())
@@ -233,7 +234,144 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
 func TestWriteErrorsComeBack(t *testing.T) {
 	w := brokenWriter{}
 	for _, err := range []error{WriteRule(w), WriteWaiting(w), WriteInfo(w, Info{}), WriteAddresses(w, nil, nil),
-		WriteHeader(w, stats.MiB), WriteRow(w, stats.Bandwidth{}, stats.MiB), WriteJSON(w, Document{})} {
+		(Table{}).BandwidthHead(w), (Table{}).Bandwidth(w, stats.Bandwidth{}, 0), WriteJSON(w, Document{}),
+		WriteSamples(w, nil), WriteSideTitle(w, "Local"), (Table{Only: ColumnLatency}).Latency(w, stats.Latency{}, 0)} {
 		assert.ErrorIs(t, err, errBroken)
 	}
+}
+
+// The recorded runs of the other tools: their head and their rows.
+func TestOtherToolsMatchPerftest(t *testing.T) {
+	index, one, twenty, hundred, reads := 1, 1, 20, 100, 128
+	micro := func(v float64) time.Duration { return time.Duration(math.Round(v * 1e3)) }
+	latency := func(n uint64, size uint64, v ...float64) stats.Latency {
+		return stats.Latency{Size: size, Messages: n, Min: micro(v[0]), Max: micro(v[1]), Typical: micro(v[2]), Average: micro(v[3]),
+			Deviation: micro(v[4]), P99: micro(v[5]), P999: micro(v[6])}
+	}
+	base := Info{Device: "rxe0", QueuePairs: 1, Transport: "IB", Connection: "RC", RelaxedOrdering: true, MTU: 4096,
+		LinkType: "Ethernet", GIDIndex: &index, MaxInline: new(int)}
+	for name, c := range map[string]struct {
+		change func(*Info)
+		table  func(w *bytes.Buffer) error
+	}{
+		"slat.client": {func(i *Info) { i.Title, i.TxDepth = "Send Latency Test", &one }, func(w *bytes.Buffer) error {
+			return errors.Join(Table{}.LatencyHead(w), Table{}.Latency(w, latency(100, 2, 204.91, 763.34, 228.64, 264.01, 71.79, 763.34, 763.34), 0))
+		}},
+		"slat.server": {func(i *Info) { i.Title, i.RxDepth = "Send Latency Test", &hundred }, nil},
+		"slat_D.client": {func(i *Info) { i.Title, i.TxDepth = "Send Latency Test", &one }, func(w *bytes.Buffer) error {
+			return errors.Join(Table{}.LatencyRateHead(w), Table{}.LatencyRate(w, stats.LatencyRate{Size: 2, Messages: 392, Average: micro(3708.56), PerSecond: 134.82}, 0))
+		}},
+		"alat.client": {func(i *Info) {
+			i.Title, i.TxDepth, i.OutReads, i.MaxInline = "Atomic FETCH_AND_ADD Latency Test", &one, &reads, nil
+		}, func(w *bytes.Buffer) error {
+			return errors.Join(Table{}.LatencyHead(w), Table{}.Latency(w, latency(100, 8, 307.16, 726.01, 332.90, 368.27, 77.12, 726.01, 726.01), 0))
+		}},
+		"wlat.client": {func(i *Info) { i.Title, i.TxDepth, i.RelaxedOrdering = "RDMA_Write Latency Test", &one, false }, nil},
+		"rbw.client": {func(i *Info) {
+			i.Title, i.TxDepth, i.CQModeration, i.OutReads, i.MaxInline = "RDMA_Read BW Test", &twenty, &twenty, &reads, nil
+		}, nil},
+		"sbw.server": {func(i *Info) { i.Title, i.RxDepth, i.CQModeration = "Send BW Test", &twenty, &twenty }, nil},
+		"sbw_b.client": {func(i *Info) {
+			i.Title, i.TxDepth, i.RxDepth, i.CQModeration = "Send Bidirectional BW Test", &twenty, &twenty, &twenty
+		}, nil},
+		"wbw_brb.client": {func(i *Info) {
+			i.Title, i.QueuePairs, i.TxDepth, i.CQModeration = "RDMA_Write Bidirectional BW Test", 2, &twenty, &twenty
+		}, func(w *bytes.Buffer) error {
+			rows := []stats.Bandwidth{row(4096, 40, 20.01, 15.57, 0.003985), row(4096, 40, 10.48, 7.94, 0.002033), row(4096, 40, 9.53, 7.62, 0.001951)}
+			return errors.Join(Table{}.BandwidthHead(w), Table{}.Bandwidth(w, rows[0], 0),
+				WriteSideTitle(w, "Local"), Table{}.BandwidthHead(w), Table{}.Bandwidth(w, rows[1], 0),
+				WriteSideTitle(w, "Remote"), Table{}.BandwidthHead(w), Table{}.Bandwidth(w, rows[2], 0), WriteRule(w))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := os.ReadFile("testdata/" + name + ".out")
+			require.NoError(t, err)
+			info := base
+			c.change(&info)
+			var b bytes.Buffer
+			require.NoError(t, WriteInfo(&b, info))
+			assert.Contains(t, string(want), b.String())
+			if c.table != nil {
+				b.Reset()
+				require.NoError(t, c.table(&b))
+				assert.Contains(t, string(want), b.String())
+			}
+		})
+	}
+}
+
+func TestSamplesMatchPerftest(t *testing.T) {
+	want, err := os.ReadFile("testdata/wlat_H.server.out")
+	require.NoError(t, err)
+	var samples []time.Duration
+	for _, v := range []int{360838, 365069, 374293, 376782, 398790, 413947, 474012, 501147, 676268} {
+		samples = append(samples, time.Duration(v))
+	}
+	var b bytes.Buffer
+	require.NoError(t, WriteSamples(&b, samples))
+	assert.Contains(t, string(want), b.String())
+}
+
+func TestReadAddress(t *testing.T) {
+	want, err := os.ReadFile("testdata/rbw.client.out")
+	require.NoError(t, err)
+	out := uint16(128)
+	a := addr(0x26, 0x50f1c0, 0x13ac, 0x55ca39eca000)
+	a.OutReads = &out
+	var b bytes.Buffer
+	a.format(&b, "local")
+	assert.Contains(t, string(want), b.String())
+}
+
+func TestOneColumn(t *testing.T) {
+	var b bytes.Buffer
+	only := Table{Only: ColumnBandwidth, CPU: true}
+	require.NoError(t, only.BandwidthHead(&b))
+	require.NoError(t, only.Bandwidth(&b, row(2, 5, 3, 1.5, 1), 50))
+	only.Only = ColumnMessageRate
+	require.NoError(t, only.Bandwidth(&b, row(2, 5, 3, 1.5, 1), 50))
+	only.Only = ColumnLatency
+	require.NoError(t, only.Latency(&b, stats.Latency{Average: 2500}, 0))
+	require.NoError(t, only.LatencyRate(&b, stats.LatencyRate{Average: 3500}, 0))
+	assert.Equal(t, "1.500000\n1.000000\n2.500000\n3.500000\n", b.String())
+}
+
+func TestCPUColumn(t *testing.T) {
+	var b bytes.Buffer
+	table := Table{CPU: true}
+	require.NoError(t, table.BandwidthHead(&b))
+	require.NoError(t, table.Bandwidth(&b, row(2, 5, 0, 1, 1), 12.345))
+	assert.Contains(t, b.String(), "MsgRate[Mpps]    CPU_Util[%]\n")
+	assert.Contains(t, b.String(), "1.000000\t    12.35\n")
+}
+
+// The file is JSON, with the C tools' names in their order.
+func TestCFile(t *testing.T) {
+	path := t.TempDir() + "/out.json"
+	depth, cpu := 128, 12.5
+	c := NewCFile(Info{Title: "RDMA_Write BW Test", Device: "rxe0", QueuePairs: 2, Transport: "IB", Connection: "RC", TxDepth: &depth,
+		MTU: 4096, LinkType: "Ethernet"})
+	c.Bandwidth(row(65536, 5000, 2, 1, 0.5), stats.MiB, &cpu)
+	require.NoError(t, c.Write(path))
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var back map[string]map[string]any
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, "RDMA_Write_BW_Test", back["test_info"]["test"])
+	assert.Equal(t, map[string]any{"MsgSize": 65536.0, "n_iterations": 5000.0, "BW_peak": 2.0, "BW_average": 1.0, "MsgRate": 0.5,
+		"CPU_util": 12.5}, back["results"])
+	assert.Less(t, strings.Index(string(text), "Number_of_qps"), strings.Index(string(text), "TX_depth"))
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	assert.EqualValues(t, 0o600, info.Mode().Perm())
+
+	c.Latency(stats.Latency{Size: 2, Messages: 1000, Min: 1500}, nil)
+	require.NoError(t, c.Write(path))
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"t_min": 1.50`)
+	assert.NotContains(t, string(text), "BW_peak")
+	c.LatencyRate(stats.LatencyRate{Size: 2, Messages: 10, PerSecond: 3}, nil)
+	require.NoError(t, c.Write(path))
+	require.Error(t, c.Write(t.TempDir()+"/none/out.json"))
 }

@@ -28,6 +28,13 @@ func Skip(t testing.TB, reason string) {
 	t.Skip(reason)
 }
 
+// SkipPeerCannot skips a test, in the lab too, because the program that it runs
+// against cannot do that with its own like either, as was just seen.
+func SkipPeerCannot(t testing.TB, reason string) {
+	t.Helper()
+	t.Skip(reason)
+}
+
 // Device returns the name of the RDMA device to test with: the one named by
 // DeviceEnv, or the guest's first one in the lab. Elsewhere the test is skipped.
 func Device(t testing.TB) string {

@@ -47,6 +47,11 @@ func TestSkipInTheLabFails(t *testing.T) {
 	assert.Contains(t, outcome(func(tb testing.TB) { Skip(tb, "no device") }), "fail: ")
 }
 
+func TestSkipPeerCannotSkipsInTheLabToo(t *testing.T) {
+	t.Setenv(LabEnv, "6.1")
+	assert.Equal(t, "skip: C cannot", outcome(func(tb testing.TB) { SkipPeerCannot(tb, "C cannot") }))
+}
+
 func TestDevice(t *testing.T) {
 	t.Setenv(LabEnv, "")
 	t.Setenv(DeviceEnv, "")

@@ -1,0 +1,75 @@
+package perftest
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gofabric/gofabric/internal/command"
+)
+
+// size is a message size: a number, and K or M for binary multiples.
+type size int
+
+func (s *size) Set(text string) error {
+	digits, factor := text, int64(1)
+	switch {
+	case strings.HasSuffix(text, "K"):
+		digits, factor = text[:len(text)-1], 1<<10
+	case strings.HasSuffix(text, "M"):
+		digits, factor = text[:len(text)-1], 1<<20
+	}
+	v, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return command.ValueError(fmt.Sprintf("%q is not a size like 4096, 64K or 8M", text))
+	}
+	if err != nil || v < 1 || v > maxSize/factor {
+		return command.ValueError(fmt.Sprintf("%s is not in 1..%d bytes", text, maxSize))
+	}
+	*s = size(v * factor)
+	return nil
+}
+
+func (s *size) Type() string { return "size" }
+
+func (s *size) String() string { return strconv.Itoa(int(*s)) }
+
+// positive is a number above zero.
+type positive float64
+
+func (p *positive) Set(text string) error {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(v > 0) || math.IsInf(v, 0) {
+		return command.ValueError(fmt.Sprintf("%q is not a number above zero", text))
+	}
+	*p = positive(v)
+	return nil
+}
+
+func (p *positive) Type() string { return "number" }
+
+func (p *positive) String() string {
+	if *p == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
+}
+
+// toggle is a flag without a value. pflag's own says "[=true|false]" in the
+// help text.
+type toggle bool
+
+func (b *toggle) Set(text string) error {
+	v, err := strconv.ParseBool(text)
+	if err != nil {
+		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
+	}
+	*b = toggle(v)
+	return nil
+}
+
+func (b *toggle) Type() string { return "boolfunc" }
+
+func (b *toggle) String() string { return strconv.FormatBool(bool(*b)) }

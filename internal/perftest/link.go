@@ -1,0 +1,87 @@
+package perftest
+
+import (
+	"context"
+	"net"
+
+	"github.com/gofabric/gofabric/verbs"
+)
+
+// link is how the two sides meet: the control connection, and how the queue pairs
+// come to know each other.
+type link interface {
+	// meet makes the control connection. A server calls listening before it
+	// waits.
+	meet(ctx context.Context, c *Config, listening func() error) (net.Conn, error)
+	// create makes a queue pair.
+	create(pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error)
+	// connect brings a queue pair to where it can do this side's part.
+	connect(e *end, p *pair, peer Key, mtu MTU) error
+}
+
+// tcpLink is perftest's usual one: TCP, and queue pairs that are connected by
+// hand.
+type tcpLink struct{}
+
+func (tcpLink) meet(ctx context.Context, c *Config, listening func() error) (net.Conn, error) {
+	if c.Role() == RoleClient {
+		return Dial(ctx, c.Host, c.Port, c.SourceIP)
+	}
+	listener, err := Listen(ctx, c.SourceIP, c.Port)
+	if err != nil {
+		return nil, err
+	}
+	defer listener.Close()
+	if err := listening(); err != nil {
+		return nil, err
+	}
+	return listener.Accept(ctx)
+}
+
+func (tcpLink) create(pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error) {
+	return pd.CreateQP(opts)
+}
+
+func (tcpLink) connect(e *end, p *pair, peer Key, mtu MTU) error {
+	c := e.config
+	remote := verbs.Endpoint{QPN: peer.QPN, PSN: peer.PSN, LID: peer.LID, MTU: verbs.MTU(mtu), MaxReads: uint8(min(peer.OutReads, 255))}
+	if peer.GID != nil {
+		remote.GID = verbs.GID(*peer.GID)
+	}
+	if c.Connection == verbs.UD {
+		return connectDatagrams(c, p, remote)
+	}
+	opts := verbs.ConnectOptions{
+		MTU:          verbs.MTU(mtu),
+		Timeout:      c.AckTimeout,
+		Retries:      7,
+		RNRRetries:   verbs.InfiniteRNRRetry,
+		MinRNRTimer:  12,
+		MaxReads:     1,
+		ServiceLevel: uint8(c.ServiceLevel),
+		TrafficClass: uint8(c.TrafficClass),
+		HopLimit:     255,
+	}
+	if c.Tool.Verb.brings() {
+		opts.MaxReads = min(int(peer.OutReads), e.reads)
+	}
+	if err := p.qp.Init(); err != nil {
+		return err
+	}
+	if err := p.qp.RTR(remote, opts); err != nil || !c.sends() {
+		return err
+	}
+	return p.qp.RTS(remote, opts)
+}
+
+// connectDatagrams keeps the way to the peer beside the queue pair.
+func connectDatagrams(c *Config, p *pair, remote verbs.Endpoint) (err error) {
+	if err := p.qp.Activate(); err != nil {
+		return err
+	}
+	p.qpn = remote.QPN
+	p.to, err = p.qp.CreateAH(remote, verbs.RouteOptions{
+		ServiceLevel: uint8(c.ServiceLevel), TrafficClass: uint8(c.TrafficClass), HopLimit: 255,
+	})
+	return err
+}
