@@ -10,7 +10,10 @@ CMD ?=
 # all or quick, for "make conformance".
 CONFORMANCE ?= all
 
-.PHONY: help demo test test-all conformance interop topo-fixtures check lab gpu gpu-build bench generate clean
+# all or quick, for "make faults".
+FAULTS ?= all
+
+.PHONY: help demo test test-all conformance interop faults topo-fixtures check coverage lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -22,8 +25,11 @@ help:
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
 	@echo 'make interop   our benchmark tools with perftest 4.5 and 25.01, each way, with every set of flags:'
 	@echo '               a table; KERNEL=6.12 picks the lab'"'"'s kernel'
+	@echo 'make faults    what happens when a cable, a peer or its kernel fails: between two guests and in'
+	@echo '               one, on three kernels, and ten thousand connections; FAULTS=quick for one kernel'
 	@echo 'make topo-fixtures  what the topology code says about real machines, beside the right answers:'
 	@echo '               a table; GOFABRIC_TOPOLOGY_FIXTURES=folder asks the originals too'
+	@echo 'make coverage  which functions of libibverbs and librdmacm are bound, tested and refused: a table'
 	@echo 'make check     gofmt, vet, staticcheck, other systems, architecture, the ABI'
 	@echo 'make lab       CMD="ib_write_bw --help" runs a command in a lab guest, KERNEL=6.12 picks its kernel;'
 	@echo '               without CMD it shows the guest'"'"'s RDMA devices'
@@ -49,8 +55,14 @@ conformance:
 interop:
 	@$(SETUP) cc lab -- .ci/interop "$(KERNEL)"
 
+faults:
+	@$(SETUP) cc lab -- .ci/faults "$(FAULTS)"
+
 topo-fixtures:
 	@$(SETUP) -- .ci/topo-fixtures
+
+coverage:
+	@$(SETUP) -- go run ./internal/coverage
 
 check:
 	@$(SETUP) cc headers -- .ci/check

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/gofabric/gofabric/internal/ccuda"
 	"github.com/gofabric/gofabric/internal/life"
@@ -12,11 +13,15 @@ import (
 // is the caller's care. It satisfies the interface by which package verbs
 // registers memory of GPUs.
 type Buffer struct {
-	obj  life.Object
-	dev  *Device
-	addr uint64
-	size uint64
-	free func() ccuda.Result
+	obj   life.Object
+	dev   *Device
+	addr  uint64
+	size  uint64
+	whole uint64 // bytes from addr on that nobody else has
+	vmm   bool
+	free  func() ccuda.Result
+
+	synchronous atomic.Bool // SYNC_MEMOPS is set
 }
 
 // Alloc allocates memory of the GPU, which is not zeroed. It waits for nothing.
@@ -37,7 +42,7 @@ func (d *Device) Alloc(size uint64) (*Buffer, error) {
 	if r != 0 {
 		return nil, d.noMemory(op, size, r)
 	}
-	b := &Buffer{addr: addr, size: size, free: func() ccuda.Result { return d.ctx.Free(addr) }}
+	b := &Buffer{addr: addr, size: size, whole: size, free: func() ccuda.Result { return d.ctx.Free(addr) }}
 	return d.enterBuffer("buffer", b), nil
 }
 
@@ -64,10 +69,20 @@ func (d *Device) noMemory(op string, size uint64, r ccuda.Result) error {
 func (b *Buffer) Span() Span { return Span{Addr: b.addr, Len: b.size} }
 
 // DevicePointer returns the address of the first byte (CUdeviceptr).
-func (b *Buffer) DevicePointer() uint64 { return b.addr }
+func (b *Buffer) DevicePointer() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.addr
+}
 
 // Size returns the buffer's length in bytes.
-func (b *Buffer) Size() uint64 { return b.size }
+func (b *Buffer) Size() uint64 {
+	if b == nil {
+		return 0
+	}
+	return b.size
+}
 
 // Device returns the GPU that the buffer was made on.
 func (b *Buffer) Device() *Device { return b.dev }
@@ -88,15 +103,24 @@ func (b *Buffer) device() *Device {
 
 // Close frees the memory, or ends the mapping of a buffer from OpenIPC. For
 // memory from Alloc the driver waits for all work on the GPU, on the calling
-// thread. Memory from AllocVMM must not be in use any more.
+// thread. Memory from AllocVMM must not be in use any more. It fails with ErrBusy,
+// and names them, while memory regions of package verbs lie on the buffer.
 //
 // Implements: cuMemFree, cuMemUnmap, cuMemAddressFree, cuIpcCloseMemHandle.
 func (b *Buffer) Close() error {
 	if b == nil || b.dev == nil {
 		return nil
 	}
-	return b.dev.closing("free memory", &b.obj, b.free)
+	return b.dev.closing("free memory", &b.obj, func() ccuda.Result {
+		ccuda.ForgetDMABufs(b.addr, b.whole)
+		return b.free()
+	})
 }
 
-// CloseAll is Close: nothing hangs on a buffer.
-func (b *Buffer) CloseAll() error { return b.Close() }
+// CloseAll closes the memory regions that lie on the buffer, and the buffer.
+func (b *Buffer) CloseAll() error {
+	if b == nil {
+		return nil
+	}
+	return errors.Join(b.obj.CloseChildren(), b.Close())
+}

@@ -48,6 +48,7 @@ func Open(ordinal int) (*Device, error) {
 	if r != 0 {
 		return nil, &OpError{Op: op, Device: ordinal, Err: driverError(r)}
 	}
+	raw.OpenPlace(ctx)
 	d := &Device{raw: raw, ctx: ctx, info: info}
 	d.null.life, d.null.dev, d.null.name, d.null.serial = &d.obj, d, "null stream", streamSerials.Add(1)
 	d.shared.references = 1

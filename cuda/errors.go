@@ -25,6 +25,9 @@ var (
 	// ErrOutOfRange: a piece of memory lies outside of what it is a piece of,
 	// or two that should be equally long are not. The driver was not asked.
 	ErrOutOfRange = errors.New("out of range")
+	// ErrSharedPage: memory that other devices are to reach shares a page with
+	// memory of others. The driver was not asked.
+	ErrSharedPage = errors.New("page shared with other memory")
 )
 
 // Error is what the driver answered. errors.Is finds its Code in it.

@@ -45,7 +45,8 @@ func (d *Device) OpenIPC(h IPCHandle) (*Buffer, error) {
 		d.ctx.CloseIPCMemory(addr)
 		return nil, d.check(op, r)
 	}
-	b := &Buffer{addr: addr, size: size - (addr - base), free: func() ccuda.Result { return d.ctx.CloseIPCMemory(addr) }}
+	size -= addr - base
+	b := &Buffer{addr: addr, size: size, whole: size, free: func() ccuda.Result { return d.ctx.CloseIPCMemory(addr) }}
 	return d.enterBuffer("IPC buffer", b), nil
 }
 

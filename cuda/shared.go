@@ -46,6 +46,7 @@ func (d *Device) drop() error {
 		rs = append(rs, d.ctx.DestroyStream(s.h))
 	}
 	d.shared.stages, d.shared.given, d.shared.events, d.shared.stream = nil, nil, nil, nil
+	d.raw.ClosePlace()
 	rs = append(rs, d.raw.Release())
 	var errs []error
 	for _, r := range rs {

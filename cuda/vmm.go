@@ -49,7 +49,7 @@ func (d *Device) AllocVMM(size uint64, opts VMMOptions) (*Buffer, error) {
 	if r != 0 {
 		return nil, d.noMemory(op, size, r)
 	}
-	b := &Buffer{addr: addr, size: size, free: func() ccuda.Result { return d.ctx.Unmap(addr, mapped) }}
+	b := &Buffer{addr: addr, size: size, whole: mapped, vmm: true, free: func() ccuda.Result { return d.ctx.Unmap(addr, mapped) }}
 	return d.enterBuffer("VMM buffer", b), nil
 }
 

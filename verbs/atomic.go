@@ -14,12 +14,16 @@ const atomicLen = 8
 // piece, in the byte order of this machine; so are compare and swap. Both places
 // are 8 bytes, and the remote one is aligned to 8. How far it is atomic says
 // DeviceAttr.AtomicCap of the peer's device.
+//
+// Implements: ibv_wr_atomic_cmp_swp.
 func (b *SendBatch) CompareSwap(id uint64, remote RemoteBuffer, compare, swap uint64, local SGE) Request {
 	return b.atomic(cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, id, remote, compare, swap, local)
 }
 
 // FetchAdd adds an atomic request that adds to the 8 bytes of remote memory,
 // and is otherwise as CompareSwap.
+//
+// Implements: ibv_wr_atomic_fetch_add.
 func (b *SendBatch) FetchAdd(id uint64, remote RemoteBuffer, add uint64, local SGE) Request {
 	return b.atomic(cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD, id, remote, add, 0, local)
 }

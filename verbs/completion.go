@@ -98,6 +98,8 @@ const (
 	StatusFatal                  Status = cverbs.IBV_WC_FATAL_ERR
 	StatusResponseTimeout        Status = cverbs.IBV_WC_RESP_TIMEOUT_ERR
 	StatusGeneral                Status = cverbs.IBV_WC_GENERAL_ERR
+	StatusTag                    Status = cverbs.IBV_WC_TM_ERR
+	StatusTagRendezvous          Status = cverbs.IBV_WC_TM_RNDV_INCOMPLETE
 )
 
 var statusText = map[Status]string{
@@ -123,6 +125,8 @@ var statusText = map[Status]string{
 	StatusFatal:                  "fatal error",
 	StatusResponseTimeout:        "response time-out",
 	StatusGeneral:                "general error",
+	StatusTag:                    "tag matching error",
+	StatusTagRendezvous:          "tag matching rendezvous was not completed by the device",
 }
 
 // Error implements error.
@@ -145,8 +149,18 @@ const (
 	WCRDMARead        WCOpcode = cverbs.IBV_WC_RDMA_READ
 	WCCompareSwap     WCOpcode = cverbs.IBV_WC_COMP_SWAP
 	WCFetchAdd        WCOpcode = cverbs.IBV_WC_FETCH_ADD
+	WCBindMW          WCOpcode = cverbs.IBV_WC_BIND_MW
+	WCLocalInv        WCOpcode = cverbs.IBV_WC_LOCAL_INV
+	WCTSO             WCOpcode = cverbs.IBV_WC_TSO
+	WCFlush           WCOpcode = cverbs.IBV_WC_FLUSH
+	WCAtomicWrite     WCOpcode = cverbs.IBV_WC_ATOMIC_WRITE
 	WCRecv            WCOpcode = cverbs.IBV_WC_RECV
 	WCRecvRDMAWithImm WCOpcode = cverbs.IBV_WC_RECV_RDMA_WITH_IMM
+	WCTagAdd          WCOpcode = cverbs.IBV_WC_TM_ADD
+	WCTagDel          WCOpcode = cverbs.IBV_WC_TM_DEL
+	WCTagSync         WCOpcode = cverbs.IBV_WC_TM_SYNC
+	WCTagRecv         WCOpcode = cverbs.IBV_WC_TM_RECV
+	WCTagNone         WCOpcode = cverbs.IBV_WC_TM_NO_TAG // received without a tag
 )
 
 // String names the kind.
@@ -162,6 +176,26 @@ func (op WCOpcode) String() string {
 		return "compare and swap"
 	case WCFetchAdd:
 		return "fetch and add"
+	case WCBindMW:
+		return "bind memory window"
+	case WCLocalInv:
+		return "invalidate local key"
+	case WCTSO:
+		return "segmented send"
+	case WCFlush:
+		return "flush"
+	case WCAtomicWrite:
+		return "atomic write"
+	case WCTagAdd:
+		return "add tag"
+	case WCTagDel:
+		return "remove tag"
+	case WCTagSync:
+		return "synchronise tags"
+	case WCTagRecv:
+		return "receive of tagged message"
+	case WCTagNone:
+		return "receive of message without tag"
 	case WCRecv:
 		return "receive"
 	case WCRecvRDMAWithImm:

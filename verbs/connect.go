@@ -2,7 +2,6 @@ package verbs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -135,7 +134,7 @@ func (qp *QP) RTR(peer Endpoint, opts ConnectOptions) error {
 		return qp.err("connect QP", err)
 	}
 	mask := AttrState | AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN
-	if qp.opts.Type == RC {
+	if qp.opts.Type == RC || qp.opts.Type == XRCRecv {
 		mask |= AttrMaxDestReads | AttrMinRNRTimer
 	}
 	return qp.Modify(QPAttr{
@@ -157,8 +156,11 @@ func (qp *QP) RTS(peer Endpoint, opts ConnectOptions) error {
 		return qp.err("connect QP", err)
 	}
 	mask := AttrState | AttrSQPSN
-	if qp.opts.Type == RC {
+	switch qp.opts.Type {
+	case RC, XRCSend:
 		mask |= AttrTimeout | AttrRetryCount | AttrRNRRetry | AttrMaxReads
+	case XRCRecv:
+		mask |= AttrTimeout
 	}
 	return qp.Modify(QPAttr{
 		State:      StateRTS,
@@ -171,8 +173,8 @@ func (qp *QP) RTS(peer Endpoint, opts ConnectOptions) error {
 }
 
 func (qp *QP) connection(peer Endpoint, opts ConnectOptions) (Endpoint, ConnectOptions, error) {
-	if qp.opts.Type == UD {
-		return Endpoint{}, opts, errors.New("a queue pair of type UD has no peer: use Activate and SendTo")
+	if !qp.opts.Type.connects() {
+		return Endpoint{}, opts, fmt.Errorf("a queue pair of type %v has no peer: use Activate", qp.opts.Type)
 	}
 	if err := peer.check(); err != nil {
 		return Endpoint{}, opts, err

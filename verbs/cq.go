@@ -43,6 +43,7 @@ type CQ struct {
 
 	events *cqEvents // nil without events
 	only   bool
+	ex     *extension // nil of a plain queue
 
 	// stash holds completions that closing a queue pair took off the queue.
 	// They are the next to be polled.
@@ -56,8 +57,20 @@ type CQ struct {
 
 // CreateCQ makes a completion queue.
 //
-// Implements: ibv_create_cq.
+// Implements: ibv_create_cq, ibv_create_comp_channel.
 func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
+	return d.createCQ(opts, d.plainCQ)
+}
+
+// newCQ makes the C object of a completion queue.
+type newCQ func(opts CQOptions, events cverbs.Channel) (cverbs.CQ, *extension, error)
+
+func (d *Device) plainCQ(opts CQOptions, events cverbs.Channel) (cverbs.CQ, *extension, error) {
+	cq, err := d.ctx.CreateCQ(opts.Depth, events, opts.Vector)
+	return cq, nil, err
+}
+
+func (d *Device) createCQ(opts CQOptions, create newCQ, parents ...*life.Object) (*CQ, error) {
 	if opts.Depth == 0 {
 		opts.Depth = defaultCQDepth
 	}
@@ -81,14 +94,14 @@ func (d *Device) CreateCQ(opts CQOptions) (*CQ, error) {
 		raw = ch.ch
 	}
 	var err error
-	if cq.cq, err = d.ctx.CreateCQ(opts.Depth, raw, opts.Vector); err != nil {
+	if cq.cq, cq.ex, err = create(opts, raw); err != nil {
 		return nil, d.err("create CQ", err)
 	}
 	if ch != nil {
 		cq.events = ch.add(cq.cq)
 	}
 	d.async.cqs.add(cq.cq, cq)
-	life.Enter(&cq.obj, cq, fmt.Sprintf("CQ of %d", cq.cq.Size()), &d.obj)
+	life.Enter(&cq.obj, cq, fmt.Sprintf("CQ of %d", cq.cq.Size()), append(parents, &d.obj)...)
 	logDebug("CQ created", "device", d.name, "depth", cq.cq.Size(), "events", opts.Events)
 	return cq, nil
 }
@@ -136,12 +149,20 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 		cq.counts.polled(n)
 		return n, nil
 	}
-	n, err := cq.cq.Poll(&dst[0].wc, len(dst))
+	n, err := cq.ask(dst)
 	cq.counts.polled(n)
 	if err != nil {
 		return 0, cq.err("poll CQ", err)
 	}
 	return n, nil
+}
+
+// ask polls the device once.
+func (cq *CQ) ask(dst []Completion) (int, error) {
+	if cq.ex != nil {
+		return cq.ex.plain(dst)
+	}
+	return cq.cq.Poll(&dst[0].wc, len(dst))
 }
 
 // spinPolls bounds one stay in C to some ten microseconds, so that neither the
@@ -166,7 +187,7 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 			cq.counts.polled(n)
 			return n, nil
 		}
-		n, err := cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
+		n, err := cq.spin(dst)
 		cq.counts.polled(n)
 		if err != nil {
 			return 0, cq.err("poll CQ", err)
@@ -184,6 +205,19 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 	}
 }
 
+// spin asks the device until there is a completion, for a while.
+func (cq *CQ) spin(dst []Completion) (n int, err error) {
+	if cq.ex == nil {
+		return cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
+	}
+	for range spinPolls {
+		if n, err = cq.ex.plain(dst); n != 0 || err != nil {
+			break
+		}
+	}
+	return n, err
+}
+
 // Wait sleeps until there is a completion, and moves what there is to dst. No
 // thread waits: an event of the kernel wakes the goroutine. It returns the
 // context's error when that ends, ErrClosed when the queue is closed meanwhile,
@@ -192,6 +226,14 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 //
 // Implements: ibv_req_notify_cq, ibv_get_cq_event, ibv_ack_cq_events.
 func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
+	if len(dst) == 0 {
+		return cq.wait(ctx, nil)
+	}
+	return cq.wait(ctx, func() (int, error) { return cq.poll(dst) })
+}
+
+// wait is Wait for any kind of poll; nil asks for nothing.
+func (cq *CQ) wait(ctx context.Context, poll func() (int, error)) (int, error) {
 	if cq.events == nil {
 		return 0, cq.err("wait on CQ", errors.New("the CQ was made without Events"))
 	}
@@ -199,13 +241,13 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 		return 0, cq.err("wait on CQ", err)
 	}
 	defer cq.side.exit()
-	if len(dst) == 0 {
+	if poll == nil {
 		return 0, nil
 	}
 	for {
 		// Poll, arm, poll again, sleep: a completion that came between the
 		// first poll and the arming raises no event.
-		if n, err := cq.poll(dst); n > 0 || err != nil {
+		if n, err := poll(); n > 0 || err != nil {
 			return n, cq.whyEIO(err)
 		}
 		if cq.events.arm() {
@@ -213,7 +255,7 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 				cq.events.disarm()
 				return 0, cq.whyEIO(cq.err("arm CQ", err))
 			}
-			if n, err := cq.poll(dst); n > 0 || err != nil {
+			if n, err := poll(); n > 0 || err != nil {
 				return n, cq.whyEIO(err)
 			}
 		}

@@ -79,7 +79,7 @@ func (cq *CQ) drain() bool {
 	defer cq.side.exit()
 	var batch [32]Completion
 	for {
-		n, err := cq.cq.Poll(&batch[0].wc, len(batch))
+		n, err := cq.ask(batch[:])
 		if n == 0 || err != nil {
 			return true
 		}

@@ -46,6 +46,11 @@ func Open(name string) (*Device, error) {
 		hint, err := openProblem(name, err)
 		return nil, &OpError{Op: "open device", Device: name, Err: err, Hint: hint}
 	}
+	return newDevice(name, ctx)
+}
+
+// newDevice makes a device of an opened context, or closes it.
+func newDevice(name string, ctx cverbs.Context) (*Device, error) {
 	d := &Device{ctx: ctx, name: name}
 	raw, err := ctx.QueryDevice()
 	if err != nil {
@@ -175,7 +180,7 @@ func (d *Device) cause(err error) error {
 // Close closes the device. It fails with ErrBusy while anything made on it is
 // open.
 //
-// Implements: ibv_close_device.
+// Implements: ibv_close_device, ibv_destroy_comp_channel.
 func (d *Device) Close() error {
 	err := d.obj.Close(func() error {
 		if err := d.closeChannel(); err != nil {

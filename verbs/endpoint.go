@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,6 +21,9 @@ type Endpoint struct {
 
 // Endpoint returns the queue pair's own.
 func (qp *QP) Endpoint() (Endpoint, error) {
+	if qp.opts.Unaddressed {
+		return Endpoint{}, qp.err("read endpoint", errors.New("the queue pair was made without an address (Unaddressed)"))
+	}
 	port, err := qp.pd.dev.Port(qp.opts.Port)
 	if err != nil {
 		return Endpoint{}, err

@@ -29,6 +29,12 @@ var (
 	// ErrConcurrentUse: two goroutines were inside the same side of a queue
 	// pair, or the same completion queue, at once.
 	ErrConcurrentUse = errors.New("used by two goroutines at once")
+	// ErrOutOfRange: a piece of memory lies outside of what it is a piece of.
+	// The device was not asked.
+	ErrOutOfRange = errors.New("out of range")
+	// ErrNotGPUMemory: what was given as memory of a GPU is not, or not any
+	// more.
+	ErrNotGPUMemory = errors.New("not memory of a GPU")
 	// ErrDeviceGone: the device was removed.
 	ErrDeviceGone = errors.New("device removed")
 )

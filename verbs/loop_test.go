@@ -96,10 +96,11 @@ func TestUnreadEventsAreLostAndCounted(t *testing.T) {
 	assert.Equal(t, uint64(4), dev.Stats().LostEvents)
 }
 
-// TestRegionOverFourGiB: a region may be longer than one piece can be.
-func TestRegionOverFourGiB(t *testing.T) {
+// farRegion is a region of 5 GiB and a queue pair that is connected to itself.
+func farRegion(t *testing.T, device string) (*verbs.MR, *verbs.QP, *verbs.CQ) {
+	t.Helper()
 	const size = 5 << 30
-	dev := openLoop(t, "loop104")
+	dev := openLoop(t, device)
 	pd, err := dev.AllocPD()
 	require.NoError(t, err)
 	// Only address space: a small machine would not promise so much memory.
@@ -116,28 +117,41 @@ func TestRegionOverFourGiB(t *testing.T) {
 	require.NoError(t, err)
 	own, err := qp.Endpoint()
 	require.NoError(t, err)
-	ctx := patiently(t)
-	require.NoError(t, qp.Connect(ctx, own, verbs.ConnectOptions{}))
+	require.NoError(t, qp.Connect(patiently(t), own, verbs.ConnectOptions{}))
+	return mr, qp, cq
+}
 
+// TestRegionOverFourGiB: a region may be longer than one piece can be, and its far
+// end is reached.
+func TestRegionOverFourGiB(t *testing.T) {
+	mr, qp, cq := farRegion(t, "loop104")
+	size := mr.Len()
+	assert.Equal(t, mr.SGE(size, 0).Addr, mr.Addr()+uint64(size))
+	far := mr.Bytes()[size-16:]
+	copy(far, "far")
 	s := qp.SendBatch()
-	for _, n := range []int{1 << 32, size} {
+	s.Write(2, mr.Remote().At(1<<32+5, 3), mr.SGE(size-16, 3))
+	_, err := s.Post()
+	require.NoError(t, err)
+	wc := make([]verbs.Completion, 1)
+	_, err = cq.Spin(patiently(t), wc)
+	require.NoError(t, err)
+	require.NoError(t, wc[0].Err())
+	assert.Equal(t, "far", string(mr.Bytes()[1<<32+5:][:3]))
+}
+
+// TestPieceOverFourGiB: a piece has at most 2^32-1 bytes, and one that is longer is
+// refused instead of cut.
+func TestPieceOverFourGiB(t *testing.T) {
+	mr, qp, _ := farRegion(t, "loop104")
+	s := qp.SendBatch()
+	for _, n := range []int{1 << 32, mr.Len()} {
 		s.Write(1, mr.Remote(), mr.SGE(0, n))
 		posted, err := s.Post()
 		require.ErrorContains(t, err, "piece 0")
 		require.Zero(t, posted)
 	}
 	assert.Equal(t, verbs.SGE{Addr: mr.Addr(), Length: 1<<32 - 1, LKey: mr.LKey()}, mr.SGE(0, 1<<32-1))
-	assert.Equal(t, mr.SGE(size, 0).Addr, mr.Addr()+size)
-	far := mr.Bytes()[size-16:]
-	copy(far, "far")
-	s.Write(2, mr.Remote().At(1<<32+5, 3), mr.SGE(size-16, 3))
-	_, err = s.Post()
-	require.NoError(t, err)
-	wc := make([]verbs.Completion, 1)
-	_, err = cq.Spin(ctx, wc)
-	require.NoError(t, err)
-	require.NoError(t, wc[0].Err())
-	assert.Equal(t, "far", string(mr.Bytes()[1<<32+5:][:3]))
 }
 
 // TestCloseWithEventsUnderWay closes objects while their events pour in.

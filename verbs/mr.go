@@ -15,12 +15,19 @@ import (
 // always allowed.
 type Access uint32
 
-// Rights. Remote write and remote atomic need local write.
+// Rights, and how the memory is registered. Remote write, remote atomic and the
+// binding of memory windows need local write.
+//
+// Relaxed ordering is a wish: kernels and devices without it ignore it.
 const (
 	AccessLocalWrite      Access = cverbs.IBV_ACCESS_LOCAL_WRITE
 	AccessRemoteWrite     Access = cverbs.IBV_ACCESS_REMOTE_WRITE
 	AccessRemoteRead      Access = cverbs.IBV_ACCESS_REMOTE_READ
 	AccessRemoteAtomic    Access = cverbs.IBV_ACCESS_REMOTE_ATOMIC
+	AccessMWBind          Access = cverbs.IBV_ACCESS_MW_BIND    // memory windows may be bound to the region
+	AccessZeroBased       Access = cverbs.IBV_ACCESS_ZERO_BASED // a window's first byte has address 0; see IOVA for regions
+	AccessOnDemand        Access = cverbs.IBV_ACCESS_ON_DEMAND  // pages come when the device reaches for them; none is locked
+	AccessHugeTLB         Access = cverbs.IBV_ACCESS_HUGETLB    // the memory is of huge pages: on-demand paging goes by them
 	AccessRelaxedOrdering Access = cverbs.IBV_ACCESS_RELAXED_ORDERING
 )
 
@@ -32,6 +39,9 @@ type MROptions struct {
 	// (/proc/sys/vm/nr_hugepages). It is an error if the pool has too few. It
 	// has no meaning for memory that the caller brings.
 	HugePages bool
+	// IOVA is the address that requests have for the first byte; nil is its
+	// address in this process. It has to lie at the same place within a page.
+	IOVA *uint64
 }
 
 func (o MROptions) access() Access {
@@ -53,7 +63,10 @@ type MR struct {
 	lkey   uint32
 	rkey   uint32
 	access Access
-	free   func() error // gives the memory back or unpins it
+	free   func() error // gives the memory back or unpins it; may be nil
+
+	imported bool       // another process registered it
+	gpu      *gpuRegion // nil if the memory is not a GPU's
 }
 
 // AllocMR allocates size bytes and registers them. The memory is zeroed, begins
@@ -61,7 +74,7 @@ type MR struct {
 //
 // It fails with syscall.ENOMEM if the user may not lock so much memory.
 //
-// Implements: ibv_reg_mr, ibv_reg_mr_iova2.
+// Implements: ibv_reg_mr, ibv_reg_mr_iova, ibv_reg_mr_iova2.
 func (pd *PD) AllocMR(size int, opts MROptions) (*MR, error) {
 	if size <= 0 {
 		return nil, pd.dev.err("register memory", fmt.Errorf("a region of %d bytes: it needs at least one", size))
@@ -70,7 +83,7 @@ func (pd *PD) AllocMR(size int, opts MROptions) (*MR, error) {
 	if err != nil {
 		return nil, pd.dev.err("allocate memory", err)
 	}
-	mr, err := pd.register(buf, opts.access(), free)
+	mr, err := pd.register(buf, opts, free)
 	if err != nil {
 		return nil, errors.Join(err, free())
 	}
@@ -81,7 +94,7 @@ func (pd *PD) AllocMR(size int, opts MROptions) (*MR, error) {
 // the garbage collector neither moves nor frees it. The device may write to it
 // at any time until then.
 //
-// Implements: ibv_reg_mr, ibv_reg_mr_iova2.
+// Implements: ibv_reg_mr, ibv_reg_mr_iova, ibv_reg_mr_iova2.
 func (pd *PD) RegisterMR(buf []byte, opts MROptions) (*MR, error) {
 	if len(buf) == 0 {
 		return nil, pd.dev.err("register memory", errors.New("an empty slice: it needs at least one byte"))
@@ -92,31 +105,45 @@ func (pd *PD) RegisterMR(buf []byte, opts MROptions) (*MR, error) {
 		pinner.Unpin()
 		return nil
 	}
-	mr, err := pd.register(buf, opts.access(), unpin)
+	mr, err := pd.register(buf, opts, unpin)
 	if err != nil {
 		pinner.Unpin()
 	}
 	return mr, err
 }
 
-func (pd *PD) register(buf []byte, access Access, free func() error) (*MR, error) {
+func (pd *PD) register(buf []byte, opts MROptions, free func() error) (*MR, error) {
+	access, start := opts.access(), unsafe.Pointer(unsafe.SliceData(buf))
+	addr := uint64(uintptr(start))
+	if opts.IOVA != nil {
+		if err := checkIOVA(addr, uint64(len(buf)), *opts.IOVA); err != nil {
+			return nil, pd.dev.err("register memory", err)
+		}
+		addr = *opts.IOVA
+	}
 	if err := pd.obj.Use(); err != nil {
 		return nil, pd.dev.err("register memory", err)
 	}
 	defer pd.obj.Done()
-	raw, err := pd.pd.RegMR(unsafe.Pointer(unsafe.SliceData(buf)), len(buf), uint32(access))
+	var raw cverbs.MR
+	var err error
+	if opts.IOVA != nil {
+		raw, err = pd.pd.RegMRIOVA(start, uint64(len(buf)), addr, uint32(access))
+	} else {
+		raw, err = pd.pd.RegMR(start, len(buf), uint32(access))
+	}
 	if err != nil {
 		return nil, &OpError{Op: "register memory", Device: pd.dev.name, Err: err, Hint: registerHint(err, len(buf), access)}
 	}
-	addr := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(buf))))
 	return pd.enterMR(&MR{mr: raw, buf: buf, addr: addr, length: len(buf), access: access, free: free}), nil
 }
 
-// enterMR completes a region that was registered. The domain is in use.
-func (pd *PD) enterMR(mr *MR) *MR {
+// enterMR completes a region that was registered. The domain and the other
+// parents are in use.
+func (pd *PD) enterMR(mr *MR, parents ...*life.Object) *MR {
 	mr.pd = pd
 	mr.lkey, mr.rkey = mr.mr.Keys()
-	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), &pd.obj)
+	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), append(parents, &pd.obj)...)
 	logDebug("memory registered", "device", pd.dev.name, "bytes", mr.length, "lkey", mr.lkey, "access", uint32(mr.access))
 	return mr
 }
@@ -169,15 +196,27 @@ func (mr *MR) SGE(off, n int) SGE {
 // Close ends the registration and gives the memory back, or unpins it. The
 // device does not touch it any more.
 //
-// Implements: ibv_dereg_mr.
+// It fails with ErrBusy while a memory window is bound to the region. An imported
+// region is only forgotten.
+//
+// Implements: ibv_dereg_mr, ibv_unimport_mr.
 func (mr *MR) Close() error {
 	var freed error
 	err := mr.obj.Close(func() error {
-		if err := mr.mr.Dereg(); err != nil {
+		if err := mr.gpu.busy(); err != nil {
+			return err
+		}
+		end := mr.mr.Dereg
+		if mr.imported {
+			end = mr.mr.Unimport
+		}
+		if err := end(); err != nil {
 			return err
 		}
 		logDebug("memory deregistered", "device", mr.pd.dev.name, "lkey", mr.lkey)
-		freed = mr.free() // the registration is over whatever becomes of the memory
+		if mr.free != nil {
+			freed = mr.free() // the registration is over whatever becomes of the memory
+		}
 		return nil
 	})
 	if err != nil {
@@ -189,5 +228,5 @@ func (mr *MR) Close() error {
 	return nil
 }
 
-// CloseAll is Close: nothing hangs on a region.
-func (mr *MR) CloseAll() error { return mr.Close() }
+// CloseAll closes the memory windows bound to the region, and the region.
+func (mr *MR) CloseAll() error { return errors.Join(mr.obj.CloseChildren(), mr.Close()) }

@@ -35,7 +35,7 @@ func (pd *PD) RegisterDMABuf(fd int, offset, length, iova uint64, access Access)
 	if err != nil {
 		return nil, &OpError{Op: op, Device: pd.dev.name, Err: err, Hint: registerHint(err, 0, access)}
 	}
-	return pd.enterMR(&MR{mr: raw, addr: iova, length: int(length), access: access, free: func() error { return nil }}), nil
+	return pd.enterMR(&MR{mr: raw, addr: iova, length: int(length), access: access}), nil
 }
 
 // checkDMABuf looks for what no device can register.

@@ -13,6 +13,8 @@ type PD struct {
 	obj life.Object
 	dev *Device
 	pd  cverbs.PD
+
+	imported bool // another process made it
 }
 
 // AllocPD makes a protection domain.
@@ -27,21 +29,34 @@ func (d *Device) AllocPD() (*PD, error) {
 	if err != nil {
 		return nil, d.err("allocate PD", err)
 	}
-	pd := &PD{dev: d, pd: raw}
-	life.Enter(&pd.obj, pd, "PD", &d.obj)
-	logDebug("PD allocated", "device", d.name)
-	return pd, nil
+	return d.enterPD(&PD{pd: raw}, "PD"), nil
+}
+
+// enterPD completes a domain that was made. The parents are in use; without any
+// it is the device's.
+func (d *Device) enterPD(pd *PD, name string, parents ...*life.Object) *PD {
+	pd.dev = d
+	if parents == nil {
+		parents = []*life.Object{&d.obj}
+	}
+	life.Enter(&pd.obj, pd, name, parents...)
+	logDebug(name+" allocated", "device", d.name)
+	return pd
 }
 
 // Device returns the device that the domain belongs to.
 func (pd *PD) Device() *Device { return pd.dev }
 
 // Close frees the domain. It fails with ErrBusy while regions or queue pairs of
-// it are open.
+// it are open. An imported domain is only forgotten.
 //
-// Implements: ibv_dealloc_pd.
+// Implements: ibv_dealloc_pd, ibv_unimport_pd.
 func (pd *PD) Close() error {
-	if err := pd.obj.Close(pd.pd.Dealloc); err != nil {
+	end := pd.pd.Dealloc
+	if pd.imported {
+		end = pd.pd.Unimport
+	}
+	if err := pd.obj.Close(end); err != nil {
 		return pd.dev.err("free PD", err)
 	}
 	return nil

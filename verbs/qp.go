@@ -17,7 +17,8 @@ type QPOptions struct {
 	// Type is the transport service; zero is RC.
 	Type QPType
 	// SendCQ and RecvCQ get the completions; both are needed, and may be the
-	// same queue.
+	// same queue. Of XRC types, which receive from XRC SRQs, XRCSend needs the
+	// SendCQ only, and XRCRecv none.
 	SendCQ, RecvCQ *CQ
 	// SRQ is the shared receive queue that receives are taken from; nil gives
 	// the queue pair a receive queue of its own. With it, MaxRecv and
@@ -44,6 +45,13 @@ type QPOptions struct {
 	// QKey is what datagrams to the queue pair must carry, on UD; zero is
 	// DefaultQKey. Values with the highest bit set need privileges.
 	QKey uint32
+	// Unaddressed leaves the choice of the port's address to whoever brings the
+	// queue pair to its states with Modify, as a connection manager does. It is
+	// made faster then; GID returns none, and Connect does not work.
+	Unaddressed bool
+
+	// spreads says that receives are spread over the work queues of a table.
+	spreads bool
 }
 
 func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
@@ -67,30 +75,33 @@ func (o QPOptions) withDefaults(attr *DeviceAttr) QPOptions {
 	if o.QKey == 0 {
 		o.QKey = DefaultQKey
 	}
-	if o.SRQ != nil {
+	if !o.receives() {
 		o.MaxRecv, o.MaxRecvSGE = 0, 0
+	}
+	if !o.sends() {
+		o.MaxSend, o.MaxSendSGE = 0, 0
 	}
 	return o
 }
 
 func (o QPOptions) check(attr *DeviceAttr) error {
-	if o.SendCQ == nil || o.RecvCQ == nil {
-		return errors.New("SendCQ and RecvCQ are needed")
-	}
 	if transitions[o.Type] == nil {
 		return fmt.Errorf("%v: %w", o.Type, ErrNotSupported)
+	}
+	if err := o.checkCQs(); err != nil {
+		return err
 	}
 	for _, l := range []struct {
 		name        string
 		value, most int
-		shared      bool // with an SRQ there is none of it
+		there       bool // the queue pair has such a queue
 	}{
-		{"MaxSend", o.MaxSend, attr.MaxQPWR, false},
-		{"MaxRecv", o.MaxRecv, attr.MaxQPWR, true},
-		{"MaxSendSGE", o.MaxSendSGE, attr.MaxSGE, false},
-		{"MaxRecvSGE", o.MaxRecvSGE, attr.MaxSGE, true},
+		{"MaxSend", o.MaxSend, attr.MaxQPWR, o.sends()},
+		{"MaxRecv", o.MaxRecv, attr.MaxQPWR, o.receives()},
+		{"MaxSendSGE", o.MaxSendSGE, attr.MaxSGE, o.sends()},
+		{"MaxRecvSGE", o.MaxRecvSGE, attr.MaxSGE, o.receives()},
 	} {
-		if l.shared && o.SRQ != nil {
+		if !l.there {
 			continue
 		}
 		if l.value < 1 || l.value > l.most {
@@ -119,6 +130,7 @@ type QP struct {
 	port PortInfo // as it was at creation
 	mtu  MTU      // the port's, as it was at creation
 	gid  GIDChoice
+	ex   *exInit // how it was made, if by the extended verb
 
 	modifyMu sync.Mutex
 	state    atomic.Int32 // the QPState that was asked for last
@@ -136,23 +148,30 @@ type QP struct {
 //
 // Implements: ibv_create_qp.
 func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
-	d := pd.dev
-	if d == nil {
-		return nil, d.err("create QP", ErrClosed)
+	if pd.dev == nil {
+		return nil, pd.dev.err("create QP", ErrClosed)
 	}
-	opts = opts.withDefaults(&d.attr)
+	if opts.Type == XRCRecv {
+		return nil, pd.dev.err("create QP", fmt.Errorf("a queue pair of type %v belongs to an XRC domain: use XRCD.CreateQP", XRCRecv))
+	}
+	return (&QP{pd: pd, opts: opts}).make(pd.dev, &pd.obj)
+}
+
+// make makes a queue pair of the options that it holds, below owners.
+func (qp *QP) make(d *Device, owners ...*life.Object) (*QP, error) {
+	qp.opts = qp.opts.withDefaults(&d.attr)
+	opts := qp.opts
 	if err := opts.check(&d.attr); err != nil {
 		return nil, d.err("create QP", err)
 	}
-	qp := &QP{pd: pd, opts: opts, psn: rand.Uint32N(1 << 24)}
+	qp.psn = rand.Uint32N(1 << 24)
 	qp.happened.drained = make(chan struct{}, 1)
 	if err := qp.chooseAddress(); err != nil {
 		return nil, err
 	}
-	parents := []*life.Object{&pd.obj, &opts.SendCQ.obj}
-	if opts.RecvCQ != opts.SendCQ {
-		// To be in use twice by one goroutine would meet a Close in between.
-		parents = append(parents, &opts.RecvCQ.obj)
+	parents := owners
+	for _, cq := range opts.cqs() {
+		parents = append(parents, &cq.obj)
 	}
 	if opts.SRQ != nil {
 		parents = append(parents, &opts.SRQ.obj)
@@ -163,8 +182,10 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 		}
 		defer p.Done()
 	}
-	if opts.SendCQ.dev != d || opts.RecvCQ.dev != d {
-		return nil, d.err("create QP", errors.New("the CQs are of another device"))
+	for _, cq := range opts.cqs() {
+		if cq.dev != d {
+			return nil, d.err("create QP", errors.New("the CQs are of another device"))
+		}
 	}
 	if opts.SRQ != nil && opts.SRQ.pd.dev != d {
 		return nil, d.err("create QP", errors.New("the SRQ is of another device"))
@@ -180,8 +201,14 @@ func (pd *PD) CreateQP(opts QPOptions) (*QP, error) {
 
 func (qp *QP) chooseAddress() (err error) {
 	d := qp.pd.dev
+	if qp.opts.Unaddressed {
+		return d.checkPort(qp.opts.Port)
+	}
 	if qp.port, err = d.addresses(qp.opts.Port); err != nil {
 		return err
+	}
+	if qp.opts.Type == RawPacket {
+		return nil // its packets carry addresses of their own
 	}
 	if qp.opts.Type == UD {
 		attr, err := d.Port(qp.opts.Port)
@@ -210,21 +237,22 @@ func (qp *QP) chooseAddress() (err error) {
 func (qp *QP) create() (err error) {
 	o, most := &qp.opts, qp.pd.dev.attr.MaxQPWR
 	limits := cverbs.QPCap{
-		MaxSendWR:     uint32(min(o.MaxSend+1, most)),
 		MaxRecvWR:     uint32(o.MaxRecv),
 		MaxSendSGE:    uint32(o.MaxSendSGE),
 		MaxRecvSGE:    uint32(o.MaxRecvSGE),
 		MaxInlineData: uint32(o.MaxInline),
 	}
-	var srq cverbs.SRQ
-	if o.SRQ != nil {
-		srq = o.SRQ.srq
+	if o.MaxSend > 0 {
+		limits.MaxSendWR = uint32(min(o.MaxSend+1, most))
 	}
-	if qp.qp, err = qp.pd.pd.CreateQPOn(srq, o.SendCQ.cq, o.RecvCQ.cq, int32(o.Type), &limits, false); err != nil {
+	if err = qp.createRaw(limits); err != nil {
 		return err
 	}
 	qp.num = qp.qp.Num()
-	if err = qp.send.init(qp); err == nil {
+	if err = qp.wantBuilders(); err == nil {
+		err = qp.send.init(qp)
+	}
+	if err == nil {
 		err = qp.recv.init(qp)
 	}
 	if err != nil {
@@ -236,6 +264,32 @@ func (qp *QP) create() (err error) {
 		o.SRQ.completesOn(o.RecvCQ)
 	}
 	return nil
+}
+
+// createRaw makes the C object, by the verb that knows what it is made with.
+func (qp *QP) createRaw(limits cverbs.QPCap) (err error) {
+	o := &qp.opts
+	init := cverbs.QPInit{Cap: limits, Type: int32(o.Type)}
+	if o.SendCQ != nil {
+		init.Send = o.SendCQ.cq
+	}
+	if o.RecvCQ != nil {
+		init.Recv = o.RecvCQ.cq
+	}
+	if o.SRQ != nil {
+		init.SRQ = o.SRQ.srq
+	}
+	if qp.ex == nil {
+		qp.qp, err = qp.pd.pd.CreateQPOn(init.SRQ, init.Send, init.Recv, init.Type, &limits, false)
+		return err
+	}
+	if qp.ex.opens {
+		qp.qp, err = qp.pd.dev.ctx.OpenQP(qp.ex.xrcd.xrcd, qp.ex.number, init.Type)
+		return err
+	}
+	qp.ex.fill(&init, qp.pd)
+	qp.qp, err = qp.pd.dev.ctx.CreateQPEx(&init)
+	return err
 }
 
 // needState refuses to post before the queue pair was brought to a state that
@@ -335,11 +389,13 @@ func (qp *QP) State() (QPState, error) {
 
 // Init brings the queue pair from RESET to INIT: receives may be posted.
 func (qp *QP) Init() error {
-	mask := AttrState | AttrPKeyIndex | AttrPort
-	if qp.opts.Type == UD {
-		mask |= AttrQKey
-	} else {
-		mask |= AttrAccess
+	mask := AttrState | AttrPort
+	switch qp.opts.Type {
+	case RawPacket:
+	case UD:
+		mask |= AttrPKeyIndex | AttrQKey
+	default:
+		mask |= AttrPKeyIndex | AttrAccess
 	}
 	return qp.Modify(QPAttr{
 		State:     StateInit,
@@ -385,8 +441,10 @@ func (qp *QP) err(op string, err error) error {
 	return &OpError{Op: op, Device: qp.pd.dev.name, QPN: qp.num, Err: qp.pd.dev.cause(err)}
 }
 
-// Close destroys the queue pair. Requests still in flight are flushed first, so
-// that their completions can be polled from the CQs afterwards.
+// Close destroys the queue pair, or closes it if it was opened (XRCD.OpenQP).
+// Requests still in flight are flushed first, so that their completions can be
+// polled from the CQs afterwards. It fails with ErrBusy while a memory window of
+// type 2 is bound by the queue pair, or a rule steers to it.
 //
 // Implements: ibv_destroy_qp.
 func (qp *QP) Close() error {
@@ -412,5 +470,6 @@ func (qp *QP) Close() error {
 	return nil
 }
 
-// CloseAll is Close: nothing hangs on a queue pair.
-func (qp *QP) CloseAll() error { return qp.Close() }
+// CloseAll closes the memory windows that the queue pair bound and the rules that
+// steer to it, and the queue pair.
+func (qp *QP) CloseAll() error { return errors.Join(qp.obj.CloseChildren(), qp.Close()) }

@@ -31,7 +31,8 @@ type QPAttr struct {
 	RNRRetry         uint8 // 7 retries for ever
 	AltPort          uint8
 	AltTimeout       uint8
-	MaxSend          int // requests, and the rest of struct ibv_qp_cap
+	RateLimit        uint32 // kbit/s
+	MaxSend          int    // requests, and the rest of struct ibv_qp_cap
 	MaxRecv          int
 	MaxSendSGE       int
 	MaxRecvSGE       int
@@ -112,6 +113,7 @@ func (q *QPAttr) raw() cverbs.QPAttr {
 		RNRRetry:        q.RNRRetry,
 		AltPortNum:      q.AltPort,
 		AltTimeout:      q.AltTimeout,
+		RateLimit:       q.RateLimit,
 		Cap: cverbs.QPCap{
 			MaxSendWR:     uint32(q.MaxSend),
 			MaxRecvWR:     uint32(q.MaxRecv),
@@ -152,6 +154,7 @@ func qpAttr(a *cverbs.QPAttr) QPAttr {
 		RNRRetry:         a.RNRRetry,
 		AltPort:          a.AltPortNum,
 		AltTimeout:       a.AltTimeout,
+		RateLimit:        a.RateLimit,
 		MaxSend:          int(a.Cap.MaxSendWR),
 		MaxRecv:          int(a.Cap.MaxRecvWR),
 		MaxSendSGE:       int(a.Cap.MaxSendSGE),

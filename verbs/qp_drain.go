@@ -58,9 +58,8 @@ func (qp *QP) drainOwn(end time.Time) {
 }
 
 func (qp *QP) drainCQs() {
-	qp.opts.SendCQ.drain()
-	if qp.opts.RecvCQ != qp.opts.SendCQ {
-		qp.opts.RecvCQ.drain()
+	for _, cq := range qp.opts.cqs() {
+		cq.drain()
 	}
 }
 

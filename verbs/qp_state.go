@@ -56,6 +56,7 @@ const (
 	AttrPathMigState     AttrMask = cverbs.IBV_QP_PATH_MIG_STATE
 	AttrCap              AttrMask = cverbs.IBV_QP_CAP
 	AttrDestQPN          AttrMask = cverbs.IBV_QP_DEST_QPN
+	AttrRateLimit        AttrMask = cverbs.IBV_QP_RATE_LIMIT
 )
 
 var attrNames = []struct {
@@ -69,6 +70,7 @@ var attrNames = []struct {
 	{AttrMaxReads, "initiator depth"}, {AttrAltPath, "alternate path"}, {AttrMinRNRTimer, "minimum RNR timer"},
 	{AttrSQPSN, "send PSN"}, {AttrMaxDestReads, "responder resources"}, {AttrPathMigState, "path migration state"},
 	{AttrCap, "capacities"}, {AttrDestQPN, "destination QPN"},
+	{AttrRateLimit, "rate limit"},
 }
 
 // String lists the attributes by name.

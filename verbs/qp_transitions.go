@@ -3,7 +3,8 @@ package verbs
 import "fmt"
 
 // transition is a row of the specification's table of state changes
-// (InfiniBand Architecture, volume 1, section 11.2.5.2).
+// (InfiniBand Architecture, volume 1, section 11.2.5.2, and annex A14 for XRC). That
+// of raw packets is the kernel's.
 type transition struct{ required, optional AttrMask }
 
 type step struct{ from, to QPState }
@@ -54,6 +55,48 @@ var transitions = map[QPType]map[step]transition{
 		{StateSQD, StateRTS}:    {optional: liveUD},
 		{StateSQD, StateSQD}:    {optional: AttrPKeyIndex | AttrQKey},
 		{StateSQE, StateRTS}:    {optional: liveUD},
+	},
+	XRCSend: {
+		{StateReset, StateInit}: {required: AttrPKeyIndex | AttrPort | AttrAccess},
+		{StateInit, StateInit}:  {optional: AttrPKeyIndex | AttrPort | AttrAccess},
+		{StateInit, StateRTR}: {
+			required: AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN,
+			optional: AttrAltPath | AttrAccess | AttrPKeyIndex,
+		},
+		{StateRTR, StateRTS}: {
+			required: AttrTimeout | AttrRetryCount | AttrRNRRetry | AttrSQPSN | AttrMaxReads,
+			optional: liveUC,
+		},
+		{StateRTS, StateRTS}: {optional: liveUC},
+		{StateRTS, StateSQD}: {optional: AttrEnSQDAsyncNotify},
+		{StateSQD, StateRTS}: {optional: liveUC},
+		{StateSQD, StateSQD}: {
+			optional: AttrPort | AttrAV | AttrTimeout | AttrRetryCount | AttrRNRRetry | AttrMaxReads |
+				AttrAltPath | AttrPKeyIndex | AttrAccess | AttrPathMigState,
+		},
+	},
+	XRCRecv: {
+		{StateReset, StateInit}: {required: AttrPKeyIndex | AttrPort | AttrAccess},
+		{StateInit, StateInit}:  {optional: AttrPKeyIndex | AttrPort | AttrAccess},
+		{StateInit, StateRTR}: {
+			required: AttrAV | AttrPathMTU | AttrDestQPN | AttrRQPSN | AttrMaxDestReads | AttrMinRNRTimer,
+			optional: AttrAltPath | AttrAccess | AttrPKeyIndex,
+		},
+		{StateRTR, StateRTS}: {required: AttrTimeout | AttrSQPSN, optional: liveRC},
+		{StateRTS, StateRTS}: {optional: liveRC},
+		{StateRTS, StateSQD}: {optional: AttrEnSQDAsyncNotify},
+		{StateSQD, StateRTS}: {optional: liveRC},
+		{StateSQD, StateSQD}: {
+			optional: AttrPort | AttrAV | AttrTimeout | AttrMaxDestReads | AttrAltPath | AttrPKeyIndex |
+				AttrAccess | AttrMinRNRTimer | AttrPathMigState,
+		},
+	},
+	RawPacket: {
+		{StateReset, StateInit}: {required: AttrPort},
+		{StateInit, StateInit}:  {optional: AttrPort},
+		{StateInit, StateRTR}:   {},
+		{StateRTR, StateRTS}:    {optional: AttrRateLimit},
+		{StateRTS, StateRTS}:    {optional: AttrRateLimit},
 	},
 }
 

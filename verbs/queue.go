@@ -175,7 +175,7 @@ func (q *queue) restart() error {
 func (q *queue) abandon() {
 	list := q.flushed()
 	q.rec.Leave()
-	runtime.AddCleanup(q.qp, func(r remains) { r.cq.bury(r.free) }, remains{q.cq, q.rec, q.ring})
+	runtime.AddCleanup(q.qp, func(r remains) { r.bury() }, remains{q.cq, q.rec, q.ring})
 	q.cq.deliver(list)
 }
 
@@ -184,6 +184,14 @@ type remains struct {
 	cq   *CQ
 	rec  *cverbs.Queue
 	ring unsafe.Pointer
+}
+
+func (r remains) bury() {
+	if r.cq == nil {
+		r.free() // nobody's polling knows it
+		return
+	}
+	r.cq.bury(r.free)
 }
 
 func (r remains) free() {

@@ -27,6 +27,8 @@ type SendBatch struct {
 	spare cverbs.SendWR   // takes what does not fit
 
 	targets []*AddressHandle // of datagrams, one a place; nil but on UD
+	binds   []pendingBind    // of the requests in the batch
+	ex      *builders        // nil where requests are posted in the classic form
 }
 
 // Request is a request in a batch. Its methods change it until Post.
@@ -42,11 +44,19 @@ func (qp *QP) SendBatch() *SendBatch { return &qp.send }
 func (b *SendBatch) init(qp *QP) error {
 	n, sges := qp.opts.MaxSend, qp.opts.MaxSendSGE
 	size := unsafe.Sizeof(cverbs.SendWR{})*uintptr(n) + unsafe.Sizeof(cverbs.SGE{})*uintptr(n*sges)
-	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, sges, size)
+	headers := 0
+	if b.ex != nil {
+		headers = b.ex.maxHeader * n
+	}
+	ring, err := b.queue.init(qp, qp.opts.SendCQ, n, sges, max(size+uintptr(headers), 1))
 	if err != nil {
 		return err
 	}
 	b.carries = qp.opts.Type.requests()
+	if b.ex != nil {
+		b.ex.headers = unsafe.Slice((*byte)(unsafe.Add(ring, size)), headers)
+		b.carries = b.carries&b.ex.ops.requests() | beyondClassic&b.ex.ops.requests()
+	}
 	if qp.opts.Type == UD {
 		b.targets = make([]*AddressHandle, n)
 	}
@@ -72,12 +82,16 @@ func (b *SendBatch) Room() int {
 
 // Write adds an RDMA write of the local pieces, one after the other, to remote
 // memory.
+//
+// Implements: ibv_wr_rdma_write.
 func (b *SendBatch) Write(id uint64, remote RemoteBuffer, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_RDMA_WRITE, id, remote, local)
 }
 
 // WriteImm adds an RDMA write that also completes a receive of the peer, which
 // gets imm.
+//
+// Implements: ibv_wr_rdma_write_imm.
 func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_RDMA_WRITE_WITH_IMM, id, remote, local)
 	r.wr.Imm = swap32(imm)
@@ -87,6 +101,8 @@ func (b *SendBatch) WriteImm(id uint64, imm uint32, remote RemoteBuffer, local .
 
 // Read adds an RDMA read of remote memory into the local pieces, one after the
 // other. They need AccessLocalWrite.
+//
+// Implements: ibv_wr_rdma_read.
 func (b *SendBatch) Read(id uint64, remote RemoteBuffer, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_RDMA_READ, id, remote, local)
 }
@@ -96,11 +112,15 @@ var anywhere = RemoteBuffer{Len: math.MaxUint64}
 
 // Send adds a message of the local pieces, one after the other. It fills a
 // receive of the peer.
+//
+// Implements: ibv_wr_send.
 func (b *SendBatch) Send(id uint64, local ...SGE) Request {
 	return b.add(cverbs.IBV_WR_SEND, id, anywhere, local)
 }
 
 // SendImm adds a message whose receive gets imm too.
+//
+// Implements: ibv_wr_send_imm.
 func (b *SendBatch) SendImm(id uint64, imm uint32, local ...SGE) Request {
 	r := b.add(cverbs.IBV_WR_SEND_WITH_IMM, id, anywhere, local)
 	r.wr.Imm = swap32(imm)
@@ -180,6 +200,8 @@ func (r Request) Solicited() Request {
 // Inline copies the data when the request is posted: the memory may be changed
 // at once, and need not be registered. The queue pair must have been made for
 // so many bytes (MaxInline). Reads and atomics cannot be inline.
+//
+// Implements: ibv_wr_set_inline_data, ibv_wr_set_inline_data_list.
 func (r Request) Inline() Request {
 	if r.wr == &r.b.spare {
 		return r
@@ -194,6 +216,9 @@ func (r Request) Inline() Request {
 	if answered>>uint(r.wr.Opcode)&1 != 0 {
 		r.b.fail(errors.New("an RDMA read or an atomic cannot be inline: it brings data"))
 	}
+	if keys>>uint(r.wr.Opcode)&1 != 0 {
+		r.b.fail(errors.New("what changes a key cannot be inline: it has no data"))
+	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
 	runtime.KeepAlive(r.b)
 	return r
@@ -206,7 +231,11 @@ func (r Request) Inline() Request {
 // not all requests fitted the queue, those that did are posted and the error is
 // ErrSendQueueFull: poll, and add the others again.
 //
-// Implements: ibv_post_send.
+// On a queue pair with builders (CreateQPEx, SendOps) the device takes all
+// requests or none.
+//
+// Implements: ibv_post_send, ibv_wr_start, ibv_wr_complete, ibv_wr_set_sge,
+// ibv_wr_set_sge_list.
 func (b *SendBatch) Post() (int, error) {
 	if err := b.side.enter(); err != nil {
 		return 0, b.qp.err("post send", err)
@@ -217,16 +246,27 @@ func (b *SendBatch) Post() (int, error) {
 		err = b.hold(n)
 	}
 	if err != nil || n == 0 {
+		b.settleBinds(0)
 		b.side.exit()
 		return 0, b.posted(err, full)
 	}
-	r := b.qp.qp.PostSend(&b.wrs[0], n)
+	r := b.cross(n)
+	b.side.exit()
+	return int(r.Posted), b.posted(errnoOrNil(r.RC), full)
+}
+
+// cross hands the first n requests to the device.
+func (b *SendBatch) cross(n int) (r cverbs.Posted) {
+	if b.ex != nil {
+		r = b.ex.qp.PostSend(&b.wrs[0], n, b.ex.detours)
+	} else {
+		r = b.qp.qp.PostSend(&b.wrs[0], n)
+	}
 	b.account(r.Posted)
 	if b.targets != nil {
 		b.release(n)
 	}
-	b.side.exit()
-	return int(r.Posted), b.posted(errnoOrNil(r.RC), full)
+	return r
 }
 
 func (b *SendBatch) posted(err error, full bool) error {
@@ -248,6 +288,10 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 	if err := b.side.enter(); err != nil {
 		return 0, 0, b.qp.err("post send", err)
 	}
+	if b.cq == nil {
+		b.side.exit()
+		return 0, 0, b.qp.err("post send", errors.New("the queue pair has no send queue"))
+	}
 	if err := b.cq.side.enter(); err != nil {
 		b.side.exit()
 		return 0, 0, b.cq.err("poll CQ", err)
@@ -265,7 +309,11 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		err = b.hold(n)
 	}
 	if err != nil {
+		b.settleBinds(0)
 		return 0, 0, b.posted(err, full)
+	}
+	if b.ex != nil || b.cq.ex != nil {
+		return b.postThenPoll(n, full, dst)
 	}
 	var wr *cverbs.SendWR
 	if n > 0 {
@@ -290,6 +338,16 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		err = errors.Join(err, b.cq.err("poll CQ", syscall.Errno(r.PollRC)))
 	}
 	return int(r.Posted), polled + int(r.Polled), err
+}
+
+// postThenPoll is postAndPoll in two crossings, where one does not serve.
+func (b *SendBatch) postThenPoll(n int, full bool, dst []Completion) (posted, polled int, err error) {
+	var r cverbs.Posted
+	if n > 0 {
+		r = b.cross(n)
+	}
+	polled, perr := b.cq.poll(dst)
+	return int(r.Posted), polled, errors.Join(b.posted(errnoOrNil(r.RC), full), perr)
 }
 
 // postBeacon posts the request that marks the end of the flushing. Its memory

@@ -46,6 +46,7 @@ type SRQ struct {
 	srq  cverbs.SRQ
 	opts SRQOptions
 	recv SRQRecvBatch
+	tags *tagList // nil without tag matching
 
 	mu  sync.Mutex
 	cqs []*CQ // those that its receives ever completed on
@@ -57,20 +58,27 @@ type SRQ struct {
 //
 // Implements: ibv_create_srq.
 func (pd *PD) CreateSRQ(opts SRQOptions) (*SRQ, error) {
+	return pd.createSRQ(opts, func(attr *cverbs.SRQAttr) (cverbs.SRQ, error) { return pd.pd.CreateSRQ(attr) })
+}
+
+func (pd *PD) createSRQ(opts SRQOptions, create func(*cverbs.SRQAttr) (cverbs.SRQ, error), parents ...*life.Object) (*SRQ, error) {
 	const op = "create SRQ"
 	d := pd.dev
 	opts = opts.withDefaults()
 	if err := opts.check(&d.attr); err != nil {
 		return nil, d.err(op, err)
 	}
-	if err := pd.obj.Use(); err != nil {
-		return nil, d.err(op, err)
+	parents = append(parents, &pd.obj)
+	for _, p := range parents {
+		if err := p.Use(); err != nil {
+			return nil, d.err(op, err)
+		}
+		defer p.Done()
 	}
-	defer pd.obj.Done()
 	srq := &SRQ{pd: pd, opts: opts}
 	granted := cverbs.SRQAttr{MaxWR: uint32(opts.MaxRecv), MaxSGE: uint32(opts.MaxSGE)}
 	var err error
-	if srq.srq, err = pd.pd.CreateSRQ(&granted); err != nil {
+	if srq.srq, err = create(&granted); err != nil {
 		return nil, d.err(op, err)
 	}
 	if err := srq.recv.init(srq); err != nil {
@@ -78,7 +86,7 @@ func (pd *PD) CreateSRQ(opts SRQOptions) (*SRQ, error) {
 		return nil, d.err(op, errors.Join(err, srq.srq.Destroy()))
 	}
 	d.async.srqs.add(srq.srq, srq)
-	life.Enter(&srq.obj, srq, fmt.Sprintf("SRQ of %d", opts.MaxRecv), &pd.obj)
+	life.Enter(&srq.obj, srq, fmt.Sprintf("SRQ of %d", opts.MaxRecv), parents...)
 	logDebug("SRQ created", "device", d.name, "depth", opts.MaxRecv)
 	return srq, nil
 }
@@ -197,6 +205,10 @@ func (srq *SRQ) Close() error {
 		}
 		srq.pd.dev.async.srqs.remove(srq.srq, srq)
 		srq.recv.abandon(srq.cqs)
+		if srq.tags != nil {
+			srq.tags.rec.Leave()
+			afterPolls(srq.cqs, srq.tags.rec.Free)
+		}
 		logDebug("SRQ destroyed", "device", srq.pd.dev.name)
 		return nil
 	})

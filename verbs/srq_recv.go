@@ -15,6 +15,7 @@ import (
 type SRQRecvBatch struct {
 	side  guard
 	srq   *SRQ
+	post  func(*cverbs.RecvWR, int) cverbs.Posted
 	depth atomic.Uint32 // receives that may be in the queue
 	taken counter       // receives that the device took, in all
 
@@ -40,6 +41,9 @@ func (srq *SRQ) RecvBatch() *SRQRecvBatch { return &srq.recv }
 
 func (b *SRQRecvBatch) init(srq *SRQ) error {
 	b.srq = srq
+	if b.post == nil {
+		b.post = srq.srq.PostRecv
+	}
 	if err := b.grow(srq.opts.MaxRecv); err != nil {
 		return err
 	}
@@ -170,7 +174,7 @@ func (b *SRQRecvBatch) Post() (int, error) {
 	b.n, b.full, b.err = 0, false, nil
 	posted := 0
 	if err == nil && n > 0 {
-		r := b.srq.srq.PostRecv(&b.wrs[0], n)
+		r := b.post(&b.wrs[0], n)
 		posted, err = int(r.Posted), errnoOrNil(r.RC)
 		b.taken.add(uint64(posted))
 		b.room -= posted

@@ -15,13 +15,14 @@ const DefaultQKey = 0x11111111
 // sent to.
 const MulticastQPN = 0xffffff
 
-// Activate brings a UD queue pair to RTS through the states that it has not
+// Activate brings a UD or RawPacket queue pair to RTS through the states that it has not
 // been in: it then sends to any peer and receives from those who know its Q_Key
-// (QPOptions.QKey). It is to UD what Connect is to the other types.
+// (QPOptions.QKey). A RawPacket queue pair comes to send and receive frames. It
+// is to them what Connect is to the other types.
 //
 // Implements: ibv_modify_qp.
 func (qp *QP) Activate() error {
-	if qp.opts.Type != UD {
+	if qp.opts.Type.connects() {
 		return qp.err("activate QP", fmt.Errorf("a queue pair of type %v has one peer: use Connect", qp.opts.Type))
 	}
 	state, err := qp.State()
@@ -38,6 +39,9 @@ func (qp *QP) Activate() error {
 			return err
 		}
 	}
+	if qp.opts.Type == RawPacket {
+		return qp.Modify(QPAttr{State: StateRTS}, AttrState)
+	}
 	return qp.Modify(QPAttr{State: StateRTS, SQPSN: qp.psn}, AttrState|AttrSQPSN)
 }
 
@@ -49,6 +53,8 @@ func (qp *QP) QKey() uint32 { return qp.opts.QKey }
 // highest bit set the sender's own Q_Key goes out. A datagram has at most as
 // many bytes as the port's MTU; it fills a receive of the peer from byte GRHLen
 // on. The address handle must stay open until the request has completed.
+//
+// Implements: ibv_wr_set_ud_addr.
 func (b *SendBatch) SendTo(id uint64, to *AddressHandle, qpn, qkey uint32, local ...SGE) Request {
 	return b.datagram(cverbs.IBV_WR_SEND, id, to, qpn, qkey, local)
 }

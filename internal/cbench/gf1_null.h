@@ -13,6 +13,9 @@ const struct gf1_verbs *gf1_null_table(void);
  * nanoseconds that the thread spent on a processor. */
 int64_t gf1_null_loop(struct gf1_context *context, int batch, int rounds);
 
+/* The same by builders and extended polls. */
+int64_t gf1_null_loop_ex(struct gf1_context *context, int batch, int rounds);
+
 /* Does nothing. */
 void gf1_null_call(void);
 

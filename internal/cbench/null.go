@@ -54,5 +54,12 @@ func CLoop(batch, rounds int) time.Duration {
 	return time.Duration(C.gf1_null_loop(ctx, C.int(batch), C.int(rounds)))
 }
 
+// CLoopEx lets C do the same by builders and extended polls.
+func CLoopEx(batch, rounds int) time.Duration {
+	ctx := C.gf1_null_open()
+	defer C.free(unsafe.Pointer(ctx))
+	return time.Duration(C.gf1_null_loop_ex(ctx, C.int(batch), C.int(rounds)))
+}
+
 // EmptyCall crosses into C and back.
 func EmptyCall() { C.gf1_null_call() }

@@ -86,8 +86,10 @@ static int dma_buf(uint64_t address, size_t size, int *fd)
 {
 	int rc = gf1_cuda.cuMemGetHandleForAddressRange(fd, address, size, GF1_CUDA_RANGE_DMA_BUF_FD, 0);
 
-	if (rc == 0)
+	if (rc == 0) {
 		fcntl(*fd, F_SETFD, FD_CLOEXEC);
+		gf1_cuda_exported(*fd, address, size);
+	}
 	return rc;
 }
 

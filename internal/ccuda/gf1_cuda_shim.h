@@ -52,6 +52,26 @@ int gf1_cuda_pointer(gf1_cuda_handle context, uint64_t address, struct gf1_cuda_
 int gf1_cuda_range(gf1_cuda_handle context, uint64_t address, uint64_t *base, size_t *size);
 int gf1_cuda_dma_buf(gf1_cuda_handle context, uint64_t address, size_t size, int *fd);
 
+/* Memory of GPUs for devices of this process that stand in for a network
+ * adapter. They are given the addresses of find, find_dma_buf and move. A place
+ * is 0 for memory of the host and the device's number + 1 for memory of a GPU.
+ *
+ * find answers 1 and the place if the bytes lie within one allocation of a GPU
+ * that is open, 0 if they are not a GPU's, and an errno below zero otherwise. */
+void gf1_cuda_open_place(int device, gf1_cuda_handle context);
+void gf1_cuda_close_place(int device);
+int gf1_cuda_has_place(void);
+int gf1_cuda_find(uint64_t address, uint64_t size, int *place);
+/* Answers 1 if the descriptor is a dma-buf that was exported here. */
+int gf1_cuda_find_dma_buf(int fd, uint64_t *address, uint64_t *size);
+/* Copies and waits: 0, or an errno below zero. */
+int gf1_cuda_move(void *to, int to_place, const void *from, int from_place, size_t size);
+void gf1_cuda_exported(int fd, uint64_t address, size_t size);
+void gf1_cuda_forget_exports(uint64_t address, uint64_t size);
+
+int gf1_cuda_sync_memops(gf1_cuda_handle context, uint64_t address);
+int gf1_cuda_flush_writes(gf1_cuda_handle context);
+
 /* Maps size bytes, rounded up to what the device needs, and stores how many
  * those are. devices are the ordinals that may read and write, the owner first. */
 int gf1_cuda_map(gf1_cuda_handle context, size_t size, int gpu_direct_rdma, int shareable, const int32_t *devices,

@@ -49,10 +49,14 @@
 	X(cuMemHostAlloc, (void **memory, size_t size, unsigned int flags)) \
 	X(cuMemFreeHost, (void *memory)) \
 	X(cuMemcpyAsync, (uint64_t to, uint64_t from, size_t size, gf1_cuda_handle stream)) \
+	X(cuMemcpyHtoDAsync_v2, (uint64_t to, const void *from, size_t size, gf1_cuda_handle stream)) \
+	X(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t size, gf1_cuda_handle stream)) \
+	X(cuMemcpyDtoDAsync_v2, (uint64_t to, uint64_t from, size_t size, gf1_cuda_handle stream)) \
 	X(cuMemsetD8Async, (uint64_t to, unsigned char value, size_t count, gf1_cuda_handle stream)) \
 	X(cuMemsetD16Async, (uint64_t to, unsigned short value, size_t count, gf1_cuda_handle stream)) \
 	X(cuMemsetD32Async, (uint64_t to, unsigned int value, size_t count, gf1_cuda_handle stream)) \
 	X(cuPointerGetAttributes, (unsigned int count, int *attributes, void **values, uint64_t address)) \
+	X(cuPointerSetAttribute, (const void *value, int attribute, uint64_t address)) \
 	X(cuIpcGetMemHandle, (struct gf1_cuda_ipc * handle, uint64_t address)) \
 	X(cuIpcOpenMemHandle_v2, (uint64_t *address, struct gf1_cuda_ipc handle, unsigned int flags)) \
 	X(cuIpcCloseMemHandle, (uint64_t address)) \
@@ -85,6 +89,7 @@
 	X(cuMemMap, (uint64_t address, size_t size, size_t offset, uint64_t handle, unsigned long long flags), "10.2") \
 	X(cuMemUnmap, (uint64_t address, size_t size), "10.2") \
 	X(cuMemSetAccess, (uint64_t address, size_t size, const struct gf1_cuda_access *who, size_t count), "10.2") \
+	X(cuFlushGPUDirectRDMAWrites, (int target, int scope), "11.3") \
 	X(cuDeviceGetUuid_v2, (char *uuid, int device), "11.4") \
 	X(cuGraphInstantiateWithFlags, (gf1_cuda_handle *exec, gf1_cuda_handle graph, unsigned long long flags), "11.4") \
 	X(cuMemGetHandleForAddressRange, \

@@ -33,7 +33,13 @@ func (Device) CanAccess(Device) (bool, Result) { return false, 0 }
 func (Device) Retain() (Context, Result)       { return 0, 0 }
 func (Device) Release() Result                 { return 0 }
 func (Device) Active() (bool, Result)          { return false, 0 }
+func (Device) OpenPlace(Context)               {}
+func (Device) ClosePlace()                     {}
+func ForgetDMABufs(_, _ uint64)                {}
+func Find(_, _ uint64) int                     { return 0 }
 
+func (Context) SyncMemops(uint64) Result                          { return 0 }
+func (Context) FlushWrites() Result                               { return 0 }
 func (Context) Synchronize() Result                               { return 0 }
 func (Context) Priorities() (_, _ int, _ Result)                  { return }
 func (Context) EnablePeer(Context) Result                         { return 0 }

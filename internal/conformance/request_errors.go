@@ -7,6 +7,7 @@ import (
 
 var requestErrorCases = []Case{
 	{"WrongLocalKey", wrongLocalKey},
+	{"FailedCompletionSaysOnlyWhatHolds", failedSaysLittle},
 	{"LocalBounds", localBounds},
 	{"ReadIntoReadOnlyMemory", readIntoReadOnly},
 	{"ReceiveTooSmall", receiveTooSmall},
@@ -135,4 +136,20 @@ func postInWrongState(r *Rig) {
 	n, err = a.QP.SendBatch().Post()
 	require.ErrorContains(r, err, "state INIT: this needs RTS")
 	require.Zero(r, n)
+}
+
+// failedSaysLittle: of a request that failed only the id, the status, the queue pair
+// and the vendor's error hold, whatever else the device left there.
+func failedSaysLittle(r *Rig) {
+	a, b := r.pair(pairOptions{connect: quick})
+	src, dst := r.memory(64), r.memory(8)
+	b.receive(7, dst.SGE(0, 8))
+	a.QP.SendBatch().SendImm(8, 0x01020304, src.SGE(0, 64))
+	a.post(1)
+	c := b.received()
+	r.bad(c, 7, verbs.StatusLocalLength, verbs.StatusLocalQPOperation, verbs.StatusFlushed)
+	require.Equal(r, b.QP.Num(), c.QPN())
+	var failed *verbs.CompletionError
+	require.ErrorAs(r, c.Err(), &failed)
+	require.Equal(r, verbs.CompletionError{ID: 7, Status: c.Status(), VendorErr: c.VendorErr(), QPN: b.QP.Num()}, *failed)
 }

@@ -182,6 +182,11 @@ func (r *Rig) bad(c *verbs.Completion, id uint64, statuses ...verbs.Status) {
 	require.False(r, ok)
 	_, ok = c.Imm()
 	require.False(r, ok)
+	_, ok = c.InvalidatedRKey()
+	require.False(r, ok)
+	_, ok = c.SrcQP()
+	require.False(r, ok)
+	require.False(r, c.HasGRH())
 }
 
 // flushedRest checks that exactly these requests come, flushed, in order.

@@ -1,7 +1,13 @@
 package conformance
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/gofabric/gofabric/internal/testutil"
+	"github.com/gofabric/gofabric/verbs"
 )
 
 // Case is a promise and the code that checks it.
@@ -18,7 +24,8 @@ func Cases() []Case {
 		stateCases, memoryCases, lifetimeCases, misuseCases, hostileCases,
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
-		dmaBufCases,
+		dmaBufCases, regionCases, windowCases, deviceCases, nameCases,
+		extendedCQCases, extendedQPCases, xrcCases, queueExtraCases,
 	} {
 		all = append(all, topic...)
 	}
@@ -27,7 +34,24 @@ func Cases() []Case {
 
 // Run runs every case on a device, each with a fresh context.
 func Run(t *testing.T, device string) {
+	testutil.CoverageOn(t, where(device))
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) { c.Run(newRig(t, device)) })
 	}
+}
+
+// where names what a run is evidence of: the device, and for one of the kernel's
+// its release and the library.
+func where(device string) string {
+	if strings.HasPrefix(device, "loop") {
+		return device
+	}
+	parts := []string{device}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		parts = append(parts, "kernel "+strings.TrimSpace(string(release)))
+	}
+	if path, err := verbs.LibraryPath(); err == nil {
+		parts = append(parts, filepath.Base(path))
+	}
+	return strings.Join(parts, ", ")
 }

@@ -4,6 +4,10 @@ package cverbs
 
 // #include "gf1_shim.h"
 // #include "gf1_data.h"
+//
+// // A program that waits takes an event for almost every completion.
+// #cgo noescape gf1_get_cq_event
+// #cgo nocallback gf1_get_cq_event
 import "C"
 
 import (

@@ -84,6 +84,13 @@ func NewSharedQueue(depth int) (*Queue, error) {
 	return newQueue(q, err)
 }
 
+// NewPassingQueue enters a record whose completions carry the lower half of what
+// was posted, with the record's Base in the upper one.
+func NewPassingQueue() (*Queue, error) {
+	q, err := C.gf1_queue_new_passing()
+	return newQueue(q, err)
+}
+
 func newQueue(q *C.struct_gf1_queue, err error) (*Queue, error) {
 	if q == nil {
 		if err == nil {

@@ -20,6 +20,26 @@ struct gf1_ah;
 struct gf1_mw;
 struct gf1_mw_bind;
 struct gf1_comp_channel;
+/* gf1_abi_queue.h has what these are. */
+struct gf1_cq_ex;
+struct gf1_cq_init_attr_ex;
+struct gf1_flow;
+struct gf1_flow_action;
+struct gf1_flow_action_esp_attr;
+struct gf1_flow_attr;
+struct gf1_ops_wr;
+struct gf1_qp_init_attr_ex;
+struct gf1_qp_open_attr;
+struct gf1_qp_rate_limit_attr;
+struct gf1_rwq_ind_table;
+struct gf1_rwq_ind_table_init_attr;
+struct gf1_srq_init_attr_ex;
+struct gf1_wq;
+struct gf1_wq_attr;
+struct gf1_wq_init_attr;
+struct gf1_xrcd;
+struct gf1_xrcd_init_attr;
+struct gf1_flow;
 
 enum { GF1_SYSFS_NAME_MAX = 64, GF1_SYSFS_PATH_MAX = 256 };
 
@@ -367,6 +387,9 @@ struct gf1_qp_init_attr {
 	int32_t sq_sig_all;
 };
 
+#include "gf1_abi_memory.h"
+#include "gf1_abi_device.h"
+
 /* The operations that libibverbs calls through the context itself. The unused
  * slots keep the places of functions that moved elsewhere. */
 struct gf1_context_ops {
@@ -419,9 +442,49 @@ struct gf1_context {
  * what is called through it is spelled out. */
 struct gf1_verbs_context {
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
-	void *unspelled_16[16];
+	int (*advise_mr)(struct gf1_pd *pd, int advice, uint32_t flags, struct gf1_sge *sge, uint32_t num_sge);
+	struct gf1_mr *(*alloc_null_mr)(struct gf1_pd *pd);
+	int (*read_counters)(struct gf1_counters *counters, uint64_t *values, uint32_t n, uint32_t flags);
+	int (*attach_counters_point_flow)(struct gf1_counters *counters, struct gf1_counter_attach_attr *attr,
+					  struct gf1_flow *flow);
+	struct gf1_counters *(*create_counters)(struct gf1_context *context, struct gf1_counters_init_attr *attr);
+	int (*destroy_counters)(struct gf1_counters *counters);
+	struct gf1_mr *(*reg_dm_mr)(struct gf1_pd *pd, struct gf1_dm *dm, uint64_t offset, size_t length,
+				    unsigned int access);
+	struct gf1_dm *(*alloc_dm)(struct gf1_context *context, struct gf1_alloc_dm_attr *attr);
+	int (*free_dm)(struct gf1_dm *dm);
+	int (*modify_flow_action_esp)(struct gf1_flow_action *action, struct gf1_flow_action_esp_attr *attr);
+	int (*destroy_flow_action)(struct gf1_flow_action *action);
+	struct gf1_flow_action *(*create_flow_action_esp)(struct gf1_context *context,
+							  struct gf1_flow_action_esp_attr *attr);
+	int (*modify_qp_rate_limit)(struct gf1_qp *qp, struct gf1_qp_rate_limit_attr *attr);
+	struct gf1_pd *(*alloc_parent_domain)(struct gf1_context *context, struct gf1_parent_domain_init_attr *attr);
+	int (*dealloc_td)(struct gf1_td *td);
+	struct gf1_td *(*alloc_td)(struct gf1_context *context, struct gf1_td_init_attr *attr);
 	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
-	void *unspelled_21[21];
+	int (*post_srq_ops)(struct gf1_srq *srq, struct gf1_ops_wr *op, struct gf1_ops_wr **bad);
+	int (*destroy_rwq_ind_table)(struct gf1_rwq_ind_table *table);
+	struct gf1_rwq_ind_table *(*create_rwq_ind_table)(struct gf1_context *context,
+							  struct gf1_rwq_ind_table_init_attr *attr);
+	int (*destroy_wq)(struct gf1_wq *wq);
+	int (*modify_wq)(struct gf1_wq *wq, struct gf1_wq_attr *attr);
+	struct gf1_wq *(*create_wq)(struct gf1_context *context, struct gf1_wq_init_attr *attr);
+	int (*query_rt_values)(struct gf1_context *context, struct gf1_values_ex *values);
+	struct gf1_cq_ex *(*create_cq_ex)(struct gf1_context *context, struct gf1_cq_init_attr_ex *attr);
+	void *unspelled;
+	int (*query_device_ex)(struct gf1_context *context, const void *input, struct gf1_device_attr_ex *attr,
+			       size_t size);
+	int (*destroy_flow)(struct gf1_flow *flow);
+	void *unused_2;
+	struct gf1_flow *(*create_flow)(struct gf1_qp *qp, struct gf1_flow_attr *attr);
+	void *unused_1;
+	struct gf1_qp *(*open_qp)(struct gf1_context *context, struct gf1_qp_open_attr *attr);
+	struct gf1_qp *(*create_qp_ex)(struct gf1_context *context, struct gf1_qp_init_attr_ex *attr);
+	int (*get_srq_num)(struct gf1_srq *srq, uint32_t *number);
+	struct gf1_srq *(*create_srq_ex)(struct gf1_context *context, struct gf1_srq_init_attr_ex *attr);
+	struct gf1_xrcd *(*open_xrcd)(struct gf1_context *context, struct gf1_xrcd_init_attr *attr);
+	int (*close_xrcd)(struct gf1_xrcd *xrcd);
+	uint64_t unused_3;
 	size_t sz;
 	struct gf1_context context;
 };

@@ -10,6 +10,10 @@
 #include <errno.h>
 #include <string.h>
 
+/* Access bits from here on are optional: an older kernel may ignore them, and
+ * the plain verbs refuse them. */
+#define GF1_ACCESS_OPTIONAL_FIRST (1u << 20)
+
 /* A verb that failed without setting errno still failed. */
 static inline int errno_or_io(void)
 {
@@ -59,6 +63,18 @@ static inline struct gf1_verbs_context *extended(struct gf1_context *context, si
 	return ext->sz >= reach ? ext : NULL;
 }
 
+/* The place of an operation, counted from the end. */
 #define REACH(op) (sizeof(struct gf1_verbs_context) - offsetof(struct gf1_verbs_context, op))
+
+/* Declares ext, the extended context that carries an operation, or answers that
+ * there is none. */
+#define NEED_OPERATION(ctx, op, function) \
+	CALLS(function); \
+	struct gf1_verbs_context *ext = extended(ctx, REACH(op)); \
+	do { \
+		if (ext == NULL || ext->op == NULL) \
+			return gf1_saw(&seen_, EOPNOTSUPP); \
+		errno = 0; \
+	} while (0)
 
 #endif

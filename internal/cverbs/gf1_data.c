@@ -59,7 +59,9 @@ void gf1_queue_free(struct gf1_queue *queue)
 	free(queue);
 }
 
-static struct gf1_queue *new_queue(uint32_t depth, int shared)
+enum kind { OWN, SHARED, PASSING };
+
+static struct gf1_queue *new_queue(uint32_t depth, enum kind kind)
 {
 	uint32_t slots = slots_for(depth), i;
 	struct gf1_queue *queue = calloc(1, sizeof(*queue));
@@ -67,11 +69,13 @@ static struct gf1_queue *new_queue(uint32_t depth, int shared)
 
 	if (queue == NULL)
 		return NULL;
-	queue->ids = calloc(slots, sizeof(*queue->ids));
-	if (queue->ids == NULL)
-		goto fail;
+	if (kind != PASSING) {
+		queue->ids = calloc(slots, sizeof(*queue->ids));
+		if (queue->ids == NULL)
+			goto fail;
+	}
 	queue->mask = slots - 1;
-	if (shared) {
+	if (kind != OWN) {
 		queue->next = calloc(slots, sizeof(*queue->next));
 		if (queue->next == NULL)
 			goto fail;
@@ -92,12 +96,17 @@ fail:
 
 struct gf1_queue *gf1_queue_new(uint32_t depth)
 {
-	return new_queue(depth, 0);
+	return new_queue(depth, OWN);
 }
 
 struct gf1_queue *gf1_queue_new_shared(uint32_t depth)
 {
-	return new_queue(depth, 1);
+	return new_queue(depth, SHARED);
+}
+
+struct gf1_queue *gf1_queue_new_passing(void)
+{
+	return new_queue(1, PASSING);
 }
 
 static void leave(struct gf1_queue *queue)
@@ -126,14 +135,20 @@ int gf1_queue_renew(struct gf1_queue *queue)
 
 /* Notes the completion of a shared receive and gives its slot back. The pollers
  * of several CQs may be here at once. */
-static void finish_shared(struct gf1_queue *queue, struct gf1_wc *wc, uint32_t slot)
+static void finish_shared(struct gf1_queue *queue, uint64_t *wr_id, int status)
 {
 	uint32_t first = __atomic_load_n(&queue->returned, __ATOMIC_RELAXED);
+	uint32_t slot = (uint32_t)*wr_id;
 
-	wc->wr_id = queue->ids[slot];
 	__atomic_fetch_add(&queue->completed, 1, __ATOMIC_RELAXED);
-	if (wc->status != 0)
+	if (status != 0)
 		__atomic_fetch_add(&queue->failed, 1, __ATOMIC_RELAXED);
+	if (queue->ids == NULL) {
+		*wr_id = slot;
+		return;
+	}
+	slot &= queue->mask;
+	*wr_id = queue->ids[slot];
 	do {
 		queue->next[slot] = first;
 	} while (!__atomic_compare_exchange_n(&queue->returned, &first, slot + 1, 1, __ATOMIC_RELEASE,
@@ -158,6 +173,25 @@ static struct gf1_queue *find(uint64_t wr_id)
 	return queue != NULL && (queue->base ^ wr_id) >> USE_SHIFT == 0 ? queue : NULL;
 }
 
+int gf1_take_completion(uint64_t *wr_id, int status)
+{
+	struct gf1_queue *queue = find(*wr_id);
+	uint32_t seq = (uint32_t)*wr_id;
+	int shown;
+
+	if (queue == NULL)
+		return 0;
+	if (queue->next != NULL) {
+		finish_shared(queue, wr_id, status);
+		return 1;
+	}
+	shown = !queue->has_beacon || seq != queue->beacon;
+	if (shown)
+		*wr_id = queue->ids[seq & queue->mask];
+	finish_run(queue, seq + 1, (uint32_t)shown, shown && status != 0);
+	return shown;
+}
+
 /* Turns device completions into the caller's, in place; returns how many stay.
  * Each turn of the outer loop takes a run of one queue. */
 static int translate(struct gf1_wc *wc, int n)
@@ -177,7 +211,7 @@ static int translate(struct gf1_wc *wc, int n)
 			continue;
 		}
 		if (queue->next != NULL) {
-			finish_shared(queue, &wc[i], (uint32_t)wc[i].wr_id & queue->mask);
+			finish_shared(queue, &wc[i].wr_id, wc[i].status);
 			wc[kept++] = wc[i++];
 			continue;
 		}
@@ -250,9 +284,7 @@ static int32_t post_rc(int rc)
 	return rc < 0 ? -rc : rc;
 }
 
-/* What came of posting n requests, of which the device took the first taken if
- * it did not take all. */
-static struct gf1_posted outcome(struct gf1_seen *seen, int rc, int n, ptrdiff_t taken)
+struct gf1_posted gf1_outcome(struct gf1_seen *seen, int rc, int n, ptrdiff_t taken)
 {
 	struct gf1_posted result = { .posted = n };
 
@@ -273,7 +305,7 @@ struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_send(qp, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
+	return gf1_outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n)
@@ -285,7 +317,7 @@ struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n
 	wr[n - 1].next = NULL;
 	rc = qp->context->ops.post_recv(qp, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
+	return gf1_outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr, int n)
@@ -297,7 +329,7 @@ struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr,
 	wr[n - 1].next = NULL;
 	rc = srq->context->ops.post_srq_recv(srq, wr, &bad);
 	wr[n - 1].next = next;
-	return outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
+	return gf1_outcome(&seen, rc, n, bad != NULL ? bad - wr : 0);
 }
 
 struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,

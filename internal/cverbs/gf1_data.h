@@ -49,6 +49,8 @@ struct gf1_queue {
 struct gf1_queue *gf1_queue_new(uint32_t depth);
 /* The record of a shared receive queue; every slot is the poster's. */
 struct gf1_queue *gf1_queue_new_shared(uint32_t depth);
+/* A record without slots: a completion's id is the lower half of its wr_id. */
+struct gf1_queue *gf1_queue_new_passing(void);
 /* Drops completions that still come for the queue. */
 void gf1_queue_leave(struct gf1_queue *queue);
 /* Drops completions of requests posted so far and begins anew; 0 or an errno. */
@@ -63,6 +65,11 @@ struct gf1_posted {
 	int32_t poll_rc;
 };
 
+struct gf1_seen;
+/* What came of posting n requests, of which the device took the first taken if
+ * it did not take all. Notes it as the answer of the call that seen names. */
+struct gf1_posted gf1_outcome(struct gf1_seen *seen, int rc, int n, ptrdiff_t taken);
+
 /* Post the first n of an array of requests that are chained in order. */
 struct gf1_posted gf1_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, int n);
 struct gf1_posted gf1_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, int n);
@@ -70,6 +77,10 @@ struct gf1_posted gf1_post_srq_recv(struct gf1_srq *srq, struct gf1_recv_wr *wr,
 /* The same for send requests, then one poll of cq. */
 struct gf1_posted gf1_post_and_poll(struct gf1_qp *qp, struct gf1_send_wr *wr, int n, struct gf1_cq *cq,
 				    struct gf1_wc *wc, int entries);
+
+/* Notes a completion in its queue's record and turns the device's wr_id into
+ * the caller's. 0 if nobody is to see it. */
+int gf1_take_completion(uint64_t *wr_id, int status);
 
 /* How many completions were stored, or a negative errno. */
 int gf1_poll(struct gf1_cq *cq, struct gf1_wc *wc, int entries);

@@ -3,12 +3,9 @@
 #include "gf1_shim.h"
 
 #include "gf1_call.h"
+#include "gf1_queue.h"
 
 #include <string.h>
-
-/* Access bits from here on are optional: an older kernel may ignore them, and
- * plain reg_mr refuses them. */
-#define GF1_ACCESS_OPTIONAL_FIRST (1u << 20)
 
 const char *const gf1_exported_names[] = {
 #define GF1_NAME(result, name, args) "ibv_" #name,
@@ -20,6 +17,8 @@ const char *const gf1_exported_names[] = {
 #undef GF1_NAME
 #define GF1_NAME(result, name, args, since) "ibv_" #name,
 	GF1_MEMORY_VERBS(GF1_NAME)
+	GF1_DEVICE_VERBS(GF1_NAME)
+	GF1_QUEUE_VERBS(GF1_NAME)
 #undef GF1_NAME
 	NULL,
 };
@@ -31,6 +30,21 @@ const char *const gf1_since[] = {
 #define GF1_SINCE(result, name, args, since) since,
 	GF1_LATER_VERBS(GF1_SINCE)
 	GF1_MEMORY_VERBS(GF1_SINCE)
+	GF1_DEVICE_VERBS(GF1_SINCE)
+	GF1_QUEUE_VERBS(GF1_SINCE)
+#undef GF1_SINCE
+};
+
+const char *const gf1_function_names[] = {
+#define GF1_NAME(result, name, args, since) #name,
+	GF1_LIBRARY_FUNCTIONS(GF1_NAME)
+#undef GF1_NAME
+	NULL,
+};
+
+const char *const gf1_functions_since[] = {
+#define GF1_SINCE(result, name, args, since) since,
+	GF1_LIBRARY_FUNCTIONS(GF1_SINCE)
 #undef GF1_SINCE
 };
 
@@ -56,6 +70,7 @@ void gf1_complete_table(struct gf1_verbs *table)
 {
 	table->query_port = library_query_port;
 	table->modify_cq = library_modify_cq;
+	gf1_complete_queue_ops(&table->queue);
 }
 
 static int list_devices(const struct gf1_finder *finder, struct gf1_device ***list, int *count)

@@ -9,6 +9,9 @@
  * entry of gf1_since is NULL for a name that every release has. */
 extern const char *const gf1_exported_names[];
 extern const char *const gf1_since[];
+/* The same of struct gf1_library. */
+extern const char *const gf1_function_names[];
+extern const char *const gf1_functions_since[];
 /* Fills in the table's entries that the library's header has inline. */
 void gf1_complete_table(struct gf1_verbs *table);
 

@@ -51,20 +51,29 @@
 #define GF1_LATER_VERBS(X) \
 	X(ssize_t, _query_gid_table, \
 	  (struct gf1_context * context, struct gf1_gid_entry * entries, size_t max, uint32_t flags, size_t size), \
+	  "rdma-core 32") \
+	X(int, _query_gid_ex, \
+	  (struct gf1_context * context, uint32_t port, uint32_t index, struct gf1_gid_entry *entry, uint32_t flags, \
+	   size_t size), \
 	  "rdma-core 32")
 
 /* X(result, name, arguments, since): further exports, a list a topic. */
+#include "gf1_table_device.h"
 #include "gf1_table_memory.h"
+#include "gf1_table_queue.h"
 
 struct gf1_verbs {
 #define GF1_FIELD(result, name, args, ...) result(*name) args;
 	GF1_EXPORTED_VERBS(GF1_FIELD)
 	GF1_LATER_VERBS(GF1_FIELD)
 	GF1_MEMORY_VERBS(GF1_FIELD)
+	GF1_DEVICE_VERBS(GF1_FIELD)
+	GF1_QUEUE_VERBS(GF1_FIELD)
 #undef GF1_FIELD
 	/* Inline functions in the library's header, not exports. */
 	int (*query_port)(struct gf1_context *context, uint8_t port, struct gf1_port_attr *attr, size_t len);
 	int (*modify_cq)(struct gf1_cq *cq, struct gf1_modify_cq_attr *attr);
+	struct gf1_queue_ops queue;
 };
 
 /* The library's functions for finding devices, which take no context. */
@@ -72,6 +81,13 @@ struct gf1_finder {
 	struct gf1_device **(*get_device_list)(int *count);
 	void (*free_device_list)(struct gf1_device **list);
 	struct gf1_context *(*open_device)(struct gf1_device *device);
+};
+
+/* The library's functions that concern no device, or find one by other means. */
+struct gf1_library {
+#define GF1_FUNCTION(result, name, args, since) result(*name) args;
+	GF1_LIBRARY_FUNCTIONS(GF1_FUNCTION)
+#undef GF1_FUNCTION
 };
 
 #endif

@@ -26,7 +26,10 @@ type SendWR struct {
 	RemoteAddr uint64
 	RKey       uint32 // of one-sided requests
 	_          uint32
-	_          [9]uint64
+	_          [2]uint64
+	RemoteSRQN uint32
+	_          uint32
+	Bind       [6]uint64 // of bindings: see SetBind; of segmented messages: see SetTSO
 }
 
 // atomicWR is what an atomic request has from SendWR.RemoteAddr on.

@@ -16,9 +16,10 @@ import (
 
 // library is libibverbs as opened, with the table of its verbs.
 type library struct {
-	dl     *dl.Library
-	table  *C.struct_gf1_verbs
-	finder *C.struct_gf1_finder
+	dl        *dl.Library
+	table     *C.struct_gf1_verbs
+	finder    *C.struct_gf1_finder
+	functions *C.struct_gf1_library
 }
 
 // oldestRelease is the first rdma-core that has every verb the table needs.
@@ -51,11 +52,17 @@ func resolve() (*library, error) {
 	}
 	// The tables live as long as the library: for ever.
 	lib := &library{
-		dl:     so,
-		table:  (*C.struct_gf1_verbs)(C.calloc(1, C.sizeof_struct_gf1_verbs)),
-		finder: (*C.struct_gf1_finder)(C.calloc(1, C.sizeof_struct_gf1_finder)),
+		dl:        so,
+		table:     (*C.struct_gf1_verbs)(C.calloc(1, C.sizeof_struct_gf1_verbs)),
+		finder:    (*C.struct_gf1_finder)(C.calloc(1, C.sizeof_struct_gf1_finder)),
+		functions: (*C.struct_gf1_library)(C.calloc(1, C.sizeof_struct_gf1_library)),
 	}
-	if err := resolveSlots(so, unsafe.Pointer(lib.table), exported()); err != nil {
+	verbs := exports(unsafe.Pointer(&C.gf1_exported_names), unsafe.Pointer(&C.gf1_since))
+	if err := resolveSlots(so, unsafe.Pointer(lib.table), verbs); err != nil {
+		return nil, err
+	}
+	functions := exports(unsafe.Pointer(&C.gf1_function_names), unsafe.Pointer(&C.gf1_functions_since))
+	if err := resolveSlots(so, unsafe.Pointer(lib.functions), functions); err != nil {
 		return nil, err
 	}
 	C.gf1_complete_table(lib.table)
@@ -82,10 +89,8 @@ func resolveSlots(so *dl.Library, slots unsafe.Pointer, exports []export) error 
 	return nil
 }
 
-// exported lists the table's functions in the order of its slots.
-func exported() []export {
-	names := unsafe.Pointer(&C.gf1_exported_names)
-	since := unsafe.Pointer(&C.gf1_since)
+// exports lists the functions of a table in the order of its slots.
+func exports(names, since unsafe.Pointer) []export {
 	at := func(array unsafe.Pointer, i int) *C.char {
 		return *(**C.char)(unsafe.Add(array, uintptr(i)*unsafe.Sizeof(array)))
 	}
@@ -143,3 +148,24 @@ func OpenDevice(name string) (Context, error) {
 // NewContext wraps a context that a provider made, with its function table:
 // pointers to struct gf1_context and struct gf1_verbs.
 func NewContext(context, table unsafe.Pointer) Context { return Context{p: context, v: table} }
+
+// Lacks tells whether the library in use is too old for a function that the
+// table has a slot for, and which release brings it.
+func Lacks(function string) (since string, lacks bool) {
+	lib, err := openLibrary()
+	if err != nil {
+		return "", false
+	}
+	for _, list := range [][]export{
+		exports(unsafe.Pointer(&C.gf1_exported_names), unsafe.Pointer(&C.gf1_since)),
+		exports(unsafe.Pointer(&C.gf1_function_names), unsafe.Pointer(&C.gf1_functions_since)),
+	} {
+		for _, e := range list {
+			if e.name == function && e.since != "" {
+				_, err := lib.dl.Symbol(function, e.since)
+				return e.since, err != nil
+			}
+		}
+	}
+	return "", false
+}

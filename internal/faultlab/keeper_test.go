@@ -27,6 +27,8 @@ func TestMain(m *testing.M) {
 		(&keeper{}).run(os.Stdin)
 	case "worker":
 		newWorker().run(os.Stdin)
+	case "caller":
+		newCaller().run(os.Stdin)
 	default:
 		os.Exit(m.Run())
 	}
@@ -63,7 +65,11 @@ func (k *keeper) do(c command) (string, error) {
 	switch c.Do {
 	case "start":
 		k.worker = exec.Command(os.Args[0])
-		k.worker.Env = append(os.Environ(), roleEnv+"=worker")
+		role := "worker"
+		if len(c.Args) > 0 {
+			role = c.Args[0]
+		}
+		k.worker.Env = append(os.Environ(), roleEnv+"="+role)
 		k.worker.Stdout, k.worker.Stderr = os.Stdout, os.Stderr
 		var err error
 		if k.input, err = k.worker.StdinPipe(); err != nil {

@@ -20,6 +20,7 @@ type command struct {
 	Remote  verbs.RemoteBuffer
 	Options verbs.ConnectOptions
 	Chunks  int
+	Limit   time.Duration
 }
 
 // message is one line from a guest.
@@ -33,6 +34,8 @@ type message struct {
 	// Stall is the longest time without a completion, or the time from the
 	// last good one to the failure.
 	Stall time.Duration
+	// TimedOut tells that something ended because nobody answered.
+	TimedOut bool
 }
 
 // say writes one line in one call: keeper and worker share a pipe.

@@ -19,6 +19,8 @@ type part struct {
 	Skips                   map[string]int    // reason to number of tests
 	Notes                   map[string]int    // what testutil.Note said, to number of times
 	Cases                   map[string]string // subtest, without its package, to its end
+	Claims                  map[string]string // "tested ibv_reg_mr" to the test that showed it
+	Where                   string            // what the tests ran on, as they said
 }
 
 // savePart keeps a part in dir, numbered so that parts stay in order.

@@ -30,6 +30,7 @@ type outcome struct {
 	action   string // "", pass, fail or skip; "" while it runs
 	parent   bool   // has subtests
 	badChild bool   // a subtest failed
+	claims   []string
 }
 
 // unended tells tests that began and did not end. A benchmark has an end in the
@@ -51,6 +52,8 @@ type tally struct {
 	builds   map[string]*strings.Builder
 	reasons  map[string]int
 	notes    map[string]int
+	claims   map[string]string
+	where    string
 }
 
 func newTally(out io.Writer) *tally {
@@ -61,6 +64,7 @@ func newTally(out io.Writer) *tally {
 		builds:   map[string]*strings.Builder{},
 		reasons:  map[string]int{},
 		notes:    map[string]int{},
+		claims:   map[string]string{},
 	}
 }
 
@@ -127,6 +131,7 @@ func (t *tally) testEvent(e event) {
 		}
 	case "output":
 		test.output.WriteString(e.Output)
+		t.claim(test, e.Output)
 	case "pass", "fail", "skip":
 		t.ended(e.Package, e.Test, e.Action)
 	}
@@ -145,6 +150,7 @@ func (t *tally) ended(pkg, name, action string) {
 		if !test.parent {
 			state.passed++
 		}
+		t.claimed(name, test.claims)
 	case "fail":
 		if parent := parentOf(name); parent != "" {
 			t.test(pkg, parent).badChild = true
@@ -197,7 +203,7 @@ func (t *tally) failedPackage(e event, state *packageState) {
 
 // finish closes the books of a part.
 func (t *tally) finish(name string) part {
-	p := part{Name: name, Skips: t.reasons, Notes: t.notes, Cases: map[string]string{}}
+	p := part{Name: name, Skips: t.reasons, Notes: t.notes, Cases: map[string]string{}, Claims: t.claims, Where: t.where}
 	for key, test := range t.tests {
 		if test.unended(key) {
 			fmt.Fprintf(t.out, "(the stream ended before the test did)\n")

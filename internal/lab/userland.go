@@ -32,7 +32,7 @@ func labLibraries() []Missing {
 // userlandPackages bring all of the above, and the shell, from a suite.
 func userlandPackages() []string {
 	return []string{"libibverbs1", "ibverbs-providers", "librdmacm1", "libibumad3", "libgcc-s1",
-		"perftest", "iproute2", "dash", "busybox-static", "libc6"}
+		"perftest", "rdmacm-utils", "iproute2", "dash", "busybox-static", "libc6"}
 }
 
 // busyboxDir stands last in the guest's PATH: iproute2's ip, not busybox's, is

@@ -79,6 +79,35 @@ func TestCloseAllGoesFromTheNewest(t *testing.T) {
 	assert.Equal(t, []string{"QP", "CQ", "MR", "PD", "device"}, log)
 }
 
+func TestParentForAWhile(t *testing.T) {
+	assertNoneLeft(t)
+	var log []string
+	pd := newThing("PD", &log)
+	mr := newThing("MR", &log, pd)
+	window := newThing("window", &log, pd)
+	bind := func() {
+		require.NoError(t, window.Use())
+		defer window.Done()
+		require.NoError(t, mr.Use())
+		defer mr.Done()
+		window.Hold(&mr.Object)
+		window.Hold(&mr.Object)
+	}
+	bind()
+	assert.ErrorContains(t, mr.Close(), "window")
+	require.NoError(t, window.Use())
+	window.Release(&mr.Object)
+	window.Done()
+	require.NoError(t, mr.Close())
+	assert.ErrorContains(t, pd.Close(), "window")
+
+	mr = newThing("second MR", &log, pd)
+	bind()
+	require.NoError(t, mr.CloseAll())
+	require.NoError(t, pd.Close())
+	assert.Equal(t, []string{"MR", "window", "second MR", "PD"}, log)
+}
+
 func TestThoseThatCloseFirst(t *testing.T) {
 	assertNoneLeft(t)
 	var log []string

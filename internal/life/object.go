@@ -55,6 +55,14 @@ func enter(o *Object, e *entry, parents []*Object) {
 	e.enter()
 }
 
+// Hold makes parent refuse to close while o is open, as the parents given to
+// Enter do, until Release. Both must be in use by the caller.
+func (o *Object) Hold(parent *Object) { o.entry.hold(parent.entry) }
+
+// Release ends what Enter or Hold began with a parent, which is open for it is
+// held. o must be in use by the caller.
+func (o *Object) Release(parent *Object) { o.entry.release(parent.entry) }
+
 // Close waits for the calls inside, runs destroy and leaves the registry. It
 // does nothing if the object is closed already. While children are open it
 // answers a *BusyError; if destroy fails, the object stays open.

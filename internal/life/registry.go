@@ -63,6 +63,27 @@ func (e *entry) leave() {
 	}
 }
 
+// hold makes p a parent; release ends it. A parent held twice is released once.
+func (e *entry) hold(p *entry) {
+	registry.Lock()
+	defer registry.Unlock()
+	if slices.Contains(e.parents, p) {
+		return
+	}
+	e.parents = append(e.parents, p)
+	if p.children == nil {
+		p.children = map[uint64]*entry{}
+	}
+	p.children[e.id] = e
+}
+
+func (e *entry) release(p *entry) {
+	registry.Lock()
+	defer registry.Unlock()
+	e.parents = slices.DeleteFunc(e.parents, func(q *entry) bool { return q == p })
+	delete(p.children, e.id)
+}
+
 // newestFirst returns the open children, those that close first before the rest.
 func (e *entry) newestFirst() []*entry {
 	registry.Lock()
@@ -109,6 +130,8 @@ type Info struct {
 }
 
 func (e *entry) info() Info {
+	registry.Lock()
+	defer registry.Unlock()
 	root := e
 	for len(root.parents) > 0 {
 		root = root.parents[0]

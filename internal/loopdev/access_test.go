@@ -179,7 +179,7 @@ func TestRegistrationRefusals(t *testing.T) {
 	p := unsafe.Pointer(&e.mem[0])
 	_, err := e.pd.RegMR(p, 8, cverbs.IBV_ACCESS_REMOTE_WRITE)
 	assert.ErrorIs(t, err, errInvalid, "remote write needs local write")
-	_, err = e.pd.RegMR(p, 8, 1<<9)
+	_, err = e.pd.RegMR(p, 8, 1<<18)
 	assert.ErrorIs(t, err, errUnsupported)
 	_, err = e.pd.RegMR(p, 0, 0)
 	assert.ErrorIs(t, err, errInvalid)

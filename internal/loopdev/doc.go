@@ -20,6 +20,11 @@
 //     goes beyond 100 us is divided by 16. Their order stays. A retry count of 7
 //     is seven retries; an RNR retry count of 7 is for ever.
 //   - Memory is not pinned: it must stay mapped while it is registered.
+//   - Memory of a GPU that package cuda has open is reached by the driver's copies,
+//     whether it was registered by its address or as a dma-buf: between two GPUs by
+//     way of the host. Any other dma-buf is mapped, if its exporter lets one. Atomics
+//     on a GPU's memory are atomic towards each other only, and a watcher there sees
+//     a message's bytes in no order.
 //   - A slot of a queue is free again when its completion, or for unsignalled
 //     requests a later one, has been polled, as the specification has it.
 //   - A queue pair that loses a completion to a full CQ goes to the error state.

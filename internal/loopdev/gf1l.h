@@ -131,6 +131,8 @@ struct gf1l_ctx {
 struct gf1l_pd {
 	struct gf1_pd pd;
 	uint32_t refs; /* atomic */
+	struct gf1_pd *root; /* whom a parent domain stands for: itself if it is none */
+	struct gf1_td *td;
 };
 
 /* A ring of receives: a queue pair's own or a shared one. */
@@ -147,10 +149,31 @@ struct gf1l_rwqe {
 	struct gf1_sge sge[];
 };
 
+/* Of one file, or of whoever made it: what its handles share. */
+struct gf1l_domain {
+	uint64_t dev, file[2];
+	uint32_t handles; /* the list's lock */
+	struct gf1l_domain *next;
+	pthread_mutex_t lock;
+	struct gf1l_srq *srqs; /* those of the domain, by number */
+	uint32_t last_number;
+};
+
+struct gf1l_xrcd {
+	struct gf1_xrcd xrcd;
+	struct gf1l_domain *domain;
+	uint32_t refs; /* atomic */
+};
+
 struct gf1l_srq {
 	struct gf1_srq srq;
 	struct gf1l_ctx *ctx;
 	uint32_t refs; /* atomic */
+	/* Of XRC: the rest is NULL otherwise. */
+	struct gf1l_xrcd *xrcd;
+	struct gf1l_cq *cq;
+	uint32_t number;
+	struct gf1l_srq *next;
 	pthread_mutex_t lock;
 	struct gf1l_ring ring;
 	uint32_t armed_limit;
@@ -159,13 +182,17 @@ struct gf1l_srq {
 
 struct gf1l_cqe {
 	struct gf1_wc wc;
+	uint64_t ts, wallclock_ns; /* if the CQ was made for them */
 	struct gf1l_qp *qp;
 	struct gf1l_ring *ring; /* NULL for a send completion */
 	uint64_t upto;          /* send requests below this one are done */
 };
 
 struct gf1l_cq {
-	struct gf1_cq cq;
+	union {
+		struct gf1_cq cq;
+		struct gf1_cq_ex ex;
+	};
 	struct gf1l_ctx *ctx;
 	struct gf1l_channel *channel;
 	uint32_t refs; /* atomic */
@@ -174,7 +201,11 @@ struct gf1l_cq {
 	uint32_t mask, limit;
 	uint64_t head, tail;
 	int armed; /* 0, SOLICITED_ONLY or ANY */
-	int overrun;
+	int overrun, ignores_overrun;
+	uint32_t fields; /* of an extended one */
+	/* Of the poller. */
+	struct gf1l_cqe current;
+	int polling, disorder;
 	/* The channel's lock. */
 	uint32_t events; /* written to the channel */
 	uint32_t held;
@@ -197,6 +228,15 @@ struct gf1l_ah {
 	struct gf1l_address to;
 };
 
+/* What a window is to be bound to. Slots stay when what they stand for is gone. */
+struct gf1l_bind {
+	struct gf1l_slot *window, *of; /* of is NULL for nothing */
+	uint32_t window_key, of_key;
+	int type;
+	uint64_t addr, length;
+	uint32_t access;
+};
+
 struct gf1l_swqe {
 	uint64_t wr_id;
 	int32_t opcode;
@@ -206,18 +246,32 @@ struct gf1l_swqe {
 	uint64_t length;
 	uint64_t remote_addr;
 	uint32_t rkey;
-	uint32_t remote_qpn, remote_qkey;
+	uint32_t remote_qpn, remote_qkey, remote_srqn;
 	uint32_t bad_ah;
 	uint64_t compare_add, swap;
+	struct gf1l_bind bind;
 	struct gf1l_address to;
 	struct gf1_sge sge[]; /* or the inline bytes */
 };
 
+/* A request that builders make; see build.c. */
+struct gf1l_build;
+
 struct gf1l_qp {
-	struct gf1_qp qp;
+	union {
+		struct gf1_qp qp;
+		struct gf1_qp_ex ex;
+	};
+	struct gf1l_build *build; /* NULL without builders; sq_lock */
 	struct gf1l_ctx *ctx;
-	struct gf1l_cq *send_cq, *recv_cq;
+	struct gf1l_cq *send_cq, *recv_cq; /* NULL where there is none */
+	/* Of a receiving XRC queue pair: the SRQ that a message names, while it is
+	 * delivered, as is recv_cq and qp.pd; rq_lock. */
 	struct gf1l_srq *srq;
+	struct gf1l_xrcd *xrcd;
+	struct gf1l_qp *opened; /* of a handle that open_qp made: the queue pair */
+	uint32_t handles;       /* that open_qp made; the xrcd list's lock */
+	int closed;             /* by its maker, while there are such handles */
 	uint64_t dev; /* its device's id */
 	uint32_t refs; /* atomic */
 	struct gf1l_qp *hash_next;
@@ -263,9 +317,27 @@ static inline struct gf1l_ctx *gf1l_ctx_of(struct gf1_context *context)
 	return GF1L_OF(struct gf1l_ctx, ext.context, context);
 }
 
+/* The domain that another stands for. */
+static inline struct gf1_pd *gf1l_root(const struct gf1_pd *pd)
+{
+	return GF1L_OF(struct gf1l_pd, pd, pd)->root;
+}
+
+/* Whether a request's answer brings data. */
+static inline int gf1l_is_answered(int opcode)
+{
+	return opcode == WR_RDMA_READ || opcode == WR_ATOMIC_CMP_AND_SWP || opcode == WR_ATOMIC_FETCH_AND_ADD;
+}
+
 static inline int gf1l_is_removed(struct gf1l_ctx *ctx)
 {
 	return __atomic_load_n(&ctx->dev->removed, __ATOMIC_ACQUIRE);
+}
+
+/* Whether each message is acknowledged. */
+static inline int gf1l_reliable(const struct gf1l_qp *qp)
+{
+	return qp->qp.qp_type == QPT_RC || qp->qp.qp_type == QPT_XRC_SEND || qp->qp.qp_type == QPT_XRC_RECV;
 }
 
 /* Takes one from an injected count if there is any left. */
@@ -364,23 +436,110 @@ int gf1l_req_notify_cq(struct gf1_cq *cq, int solicited_only);
 /* 0, or ENOMEM when the CQ is full: then the queue pair has to fail. */
 int gf1l_push(struct gf1l_cq *cq, const struct gf1l_cqe *cqe, int solicited);
 void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp);
+void gf1l_purge_ring(struct gf1l_cq *cq, struct gf1l_ring *ring);
+/* Takes the oldest completion, or answers 0. */
+int gf1l_take_cqe(struct gf1l_cq *cq, struct gf1l_cqe *cqe);
+struct gf1l_cq *gf1l_new_cq(struct gf1_context *context, int cqe, void *cq_context, struct gf1_comp_channel *channel,
+			    int vector);
+
+/* cq_ex.c, build.c */
+struct gf1_cq_ex *gf1l_create_cq_ex(struct gf1_context *context, struct gf1_cq_init_attr_ex *attr);
+void gf1l_stamp(struct gf1l_cqe *cqe);
+/* The operations' bits, and memory for a request; 0 or an errno. */
+int gf1l_make_builders(struct gf1l_qp *qp, uint64_t ops);
+struct gf1_qp_ex *gf1l_qp_to_qp_ex(struct gf1_qp *qp);
+
+/* xrc.c */
+struct gf1_xrcd *gf1l_open_xrcd(struct gf1_context *context, struct gf1_xrcd_init_attr *attr);
+int gf1l_close_xrcd(struct gf1_xrcd *xrcd);
+struct gf1_srq *gf1l_create_srq_ex(struct gf1_context *context, struct gf1_srq_init_attr_ex *attr);
+int gf1l_get_srq_num(struct gf1_srq *srq, uint32_t *number);
+void gf1l_leave_domain(struct gf1l_srq *srq);
+struct gf1_qp *gf1l_open_qp(struct gf1_context *context, struct gf1_qp_open_attr *attr);
+/* The queue pair behind a handle. */
+struct gf1l_qp *gf1l_behind(struct gf1_qp *qp);
+/* Whether destroying the handle leaves the queue pair to others. */
+int gf1l_close_handle(struct gf1l_qp *handle);
+/* Lends the SRQ that a message names to its receiver, or answers 0. Under the
+ * receiver's rq_lock. */
+int gf1l_lend_srq(struct gf1l_qp *to, uint32_t number);
+void gf1l_return_srq(struct gf1l_qp *to);
 
 /* mr.c */
 struct gf1_mr *gf1l_reg_mr(struct gf1_pd *pd, void *addr, size_t length, int access);
+struct gf1_mr *gf1l_reg_mr_iova(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, int access);
 struct gf1_mr *gf1l_reg_mr_iova2(struct gf1_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access);
 struct gf1_mr *gf1l_reg_dmabuf_mr(struct gf1_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access);
 int gf1l_dereg_mr(struct gf1_mr *mr);
+int gf1l_rereg_mr(struct gf1_mr *mr, int flags, struct gf1_pd *pd, void *addr, size_t length, int access);
+struct gf1_mr *gf1l_alloc_null_mr(struct gf1_pd *pd);
+int gf1l_advise_mr(struct gf1_pd *pd, int advice, uint32_t flags, struct gf1_sge *sge, uint32_t num_sge);
+/* A region over memory of the device, which keeps users of it counted. */
+struct gf1_mr *gf1l_reg_own(struct gf1_pd *pd, void *addr, size_t length, unsigned int access, uint32_t *users);
 void gf1l_keys_free(struct gf1l_keys *keys);
 /* Opens memory for access: NULL if the key, the domain, the bounds or the
  * rights do not allow it. Close it with the slot that is stored. */
 uint8_t *gf1l_open_mem(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, int remote, uint64_t addr,
 		       uint64_t length, int access, struct gf1l_slot **slot);
 void gf1l_close_mem(struct gf1l_slot *slot);
+int gf1l_place_of(const struct gf1l_slot *slot); /* GF1L_HOST, or a GPU's */
+/* Whether nothing lies behind what was opened. */
+int gf1l_is_nothing(const struct gf1l_slot *slot);
+/* Whether what was opened is reached only through another queue pair. */
+int gf1l_is_anothers(const struct gf1l_slot *slot, const struct gf1l_qp *qp);
+
+/* mw.c */
+struct gf1_mw *gf1l_alloc_mw(struct gf1_pd *pd, int type);
+int gf1l_dealloc_mw(struct gf1_mw *mw);
+int gf1l_bind_mw(struct gf1_qp *qp, struct gf1_mw *mw, struct gf1_mw_bind *bind);
+void gf1l_store_bind(struct gf1l_bind *bind, const struct gf1_send_wr *wr);
+int gf1l_invalidate(struct gf1l_qp *qp, uint32_t key); /* 0 or an errno */
+/* What a window's place among the keys takes and gives. */
+struct gf1l_slot *gf1l_window_new(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t *key);
+void gf1l_window_free(struct gf1l_dev *dev, struct gf1l_slot *slot);
+struct gf1l_slot *gf1l_slot_of(const struct gf1_mr *mr);
+/* Binds for a queue pair, whose own a window of type 2 becomes. 0 or an errno. */
+int gf1l_window_bind(struct gf1l_qp *qp, const struct gf1l_bind *bind);
+int gf1l_window_unbind(struct gf1l_dev *dev, struct gf1_pd *pd, uint32_t key, const struct gf1l_qp *qp);
+
+/* memory.c, domain.c */
+void gf1l_fill_memory(struct gf1l_ctx *ctx);
+void gf1l_fill_domain(struct gf1l_ctx *ctx);
+void gf1l_parent_domain_gone(struct gf1l_pd *pd);
+int gf1l_query_gid(struct gf1_context *context, uint8_t port, int index, union gf1_gid *gid);
+int gf1l_query_gid_ex(struct gf1_context *context, uint32_t port, uint32_t index, struct gf1_gid_entry *entry,
+		      uint32_t flags, size_t size);
+int gf1l_query_pkey(struct gf1_context *context, uint8_t port, int index, uint16_t *pkey);
+int gf1l_get_pkey_index(struct gf1_context *context, uint8_t port, uint16_t pkey);
+const char *gf1l_get_device_name(struct gf1_device *device);
+uint64_t gf1l_get_device_guid(struct gf1_device *device);
+int gf1l_get_device_index(struct gf1_device *device);
+int gf1l_query_device(struct gf1_context *context, struct gf1_device_attr *attr);
 void gf1l_copy(void *to, const void *from, size_t n);
+
+/* gpu.c: a place is GF1L_HOST for memory of the host, else a GPU. The functions
+ * are those of package gpumem. */
+enum { GF1L_HOST = 0 };
+struct gf1l_gpu_functions {
+	int (*find)(uint64_t address, uint64_t length, int *place);
+	int (*find_dma_buf)(int fd, uint64_t *address, uint64_t *size);
+	int (*move)(void *to, int to_place, const void *from, int from_place, size_t n);
+};
+void gf1l_provide_gpu(const struct gf1l_gpu_functions *given);
+/* 1 if the bytes are a GPU's, 0 if not, an errno below zero if they are and
+ * cannot be had. */
+int gf1l_gpu_find(uint64_t address, uint64_t length, int *place);
+int gf1l_gpu_find_dma_buf(int fd, uint64_t *address, uint64_t *size);
+/* 0, or -1 when the memory went away or its GPU failed. */
+int gf1l_gpu_move(void *to, int to_place, const void *from, int from_place, uint64_t n);
+/* Adds, or compares and swaps, 8 bytes: atomic towards the same of any device of
+ * this process, and nothing else. */
+int gf1l_gpu_atomic(uint8_t *at, int place, int is_add, uint64_t operand, uint64_t swap, uint64_t *old);
 
 /* scatter.c: a gather or scatter list in a domain, or plain memory */
 struct gf1l_list {
 	uint8_t *memory;
+	int place; /* of memory */
 	struct gf1l_dev *dev;
 	struct gf1_pd *pd;
 	const struct gf1_sge *sge;
@@ -411,6 +570,7 @@ int gf1l_transition_allowed(int type, int from, int to, int mask);
 
 /* qp.c */
 struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr);
+struct gf1_qp *gf1l_create_qp_ex(struct gf1_context *context, struct gf1_qp_init_attr_ex *attr);
 int gf1l_query_qp(struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask, struct gf1_qp_init_attr *init);
 int gf1l_destroy_qp(struct gf1_qp *qp);
 int gf1l_modify_qp(struct gf1_qp *qp, struct gf1_qp_attr *attr, int mask);
@@ -421,6 +581,9 @@ void gf1l_stop_waiting(struct gf1l_qp *qp); /* under sq_lock */
 int gf1l_post_send(struct gf1_qp *qp, struct gf1_send_wr *wr, struct gf1_send_wr **bad);
 int gf1l_post_recv(struct gf1_qp *qp, struct gf1_recv_wr *wr, struct gf1_recv_wr **bad);
 struct gf1l_swqe *gf1l_swqe_at(struct gf1l_qp *qp, uint64_t n);
+/* Both under sq_lock: 0 or an errno. */
+int gf1l_send_refused(struct gf1l_qp *qp);
+int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr);
 
 /* engine.c */
 struct gf1l_victims {

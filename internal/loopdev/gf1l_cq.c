@@ -8,8 +8,8 @@
 
 enum { SOLICITED_ONLY = 1, ANY = 2 };
 
-struct gf1_cq *gf1l_create_cq(struct gf1_context *context, int cqe, void *cq_context,
-			      struct gf1_comp_channel *channel, int vector)
+struct gf1l_cq *gf1l_new_cq(struct gf1_context *context, int cqe, void *cq_context, struct gf1_comp_channel *channel,
+			    int vector)
 {
 	struct gf1l_ctx *ctx = gf1l_ctx_of(context);
 	struct gf1l_cq *cq;
@@ -42,7 +42,15 @@ struct gf1_cq *gf1l_create_cq(struct gf1_context *context, int cqe, void *cq_con
 		cq->channel = GF1L_OF(struct gf1l_channel, ch, channel);
 		__atomic_fetch_add(&channel->refcnt, 1, __ATOMIC_RELAXED);
 	}
-	return &cq->cq;
+	return cq;
+}
+
+struct gf1_cq *gf1l_create_cq(struct gf1_context *context, int cqe, void *cq_context,
+			      struct gf1_comp_channel *channel, int vector)
+{
+	struct gf1l_cq *cq = gf1l_new_cq(context, cqe, cq_context, channel, vector);
+
+	return cq != NULL ? &cq->cq : NULL;
 }
 
 int gf1l_destroy_cq(struct gf1_cq *c)
@@ -108,6 +116,20 @@ static void settle_accounts(const struct gf1l_cqe *cqe)
 		__atomic_store_n(&cqe->qp->reclaimed, cqe->upto, __ATOMIC_RELEASE);
 }
 
+int gf1l_take_cqe(struct gf1l_cq *cq, struct gf1l_cqe *cqe)
+{
+	int there;
+
+	pthread_mutex_lock(&cq->lock);
+	there = cq->head != cq->tail;
+	if (there) {
+		*cqe = cq->ring[cq->head++ & cq->mask];
+		settle_accounts(cqe);
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return there;
+}
+
 int gf1l_poll_cq(struct gf1_cq *c, int entries, struct gf1_wc *wc)
 {
 	struct gf1l_cq *cq = GF1L_OF(struct gf1l_cq, cq, c);
@@ -147,12 +169,17 @@ int gf1l_push(struct gf1l_cq *cq, const struct gf1l_cqe *cqe, int solicited)
 	int rc = 0, first = 0;
 
 	pthread_mutex_lock(&cq->lock);
-	if (cq->overrun || cq->tail - cq->head >= cq->limit) {
+	if (cq->ignores_overrun && cq->tail - cq->head >= cq->limit) {
+		settle_accounts(cqe);
+	} else if (cq->overrun || cq->tail - cq->head >= cq->limit) {
 		first = !cq->overrun;
 		cq->overrun = 1;
 		rc = ENOMEM;
 	} else {
-		cq->ring[cq->tail++ & cq->mask] = *cqe;
+		cq->ring[cq->tail & cq->mask] = *cqe;
+		if ((cq->fields & (WC_EX_TS | WC_EX_WALLCLOCK)) != 0)
+			gf1l_stamp(&cq->ring[cq->tail & cq->mask]);
+		cq->tail++;
 		if (cq->armed == ANY || (cq->armed == SOLICITED_ONLY && (solicited || cqe->wc.status != WC_SUCCESS))) {
 			cq->armed = 0;
 			if (cq->channel != NULL)
@@ -166,16 +193,18 @@ int gf1l_push(struct gf1l_cq *cq, const struct gf1l_cqe *cqe, int solicited)
 	return rc;
 }
 
-/* Removes what a queue pair that goes has left. */
-void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp)
+/* Removes what a queue pair that goes has left, or what a ring that goes has. */
+static void purge(struct gf1l_cq *cq, const struct gf1l_qp *qp, const struct gf1l_ring *ring)
 {
 	uint64_t from, to;
 
+	if (cq == NULL)
+		return;
 	pthread_mutex_lock(&cq->lock);
 	for (from = to = cq->head; from != cq->tail; from++) {
 		struct gf1l_cqe *cqe = &cq->ring[from & cq->mask];
 
-		if (cqe->qp == qp) {
+		if (qp != NULL ? cqe->qp == qp : cqe->ring == ring) {
 			settle_accounts(cqe);
 			continue;
 		}
@@ -185,4 +214,14 @@ void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp)
 	}
 	cq->tail = to;
 	pthread_mutex_unlock(&cq->lock);
+}
+
+void gf1l_purge(struct gf1l_cq *cq, struct gf1l_qp *qp)
+{
+	purge(cq, qp, NULL);
+}
+
+void gf1l_purge_ring(struct gf1l_cq *cq, struct gf1l_ring *ring)
+{
+	purge(cq, NULL, ring);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int query_device(struct gf1_context *context, struct gf1_device_attr *attr)
+int gf1l_query_device(struct gf1_context *context, struct gf1_device_attr *attr)
 {
 	struct gf1l_ctx *ctx = gf1l_ctx_of(context);
 
@@ -17,11 +17,11 @@ static int query_device(struct gf1_context *context, struct gf1_device_attr *att
 	attr->node_guid = attr->sys_image_guid = ctx->dev->node_guid;
 	attr->max_mr_size = UINT64_MAX;
 	attr->page_size_cap = 4096;
-	attr->max_qp = attr->max_cq = attr->max_mr = attr->max_pd = attr->max_ah = attr->max_srq = GF1L_MAX_OBJECTS;
+	attr->max_qp = attr->max_cq = attr->max_mr = attr->max_mw = attr->max_pd = attr->max_ah = attr->max_srq = GF1L_MAX_OBJECTS;
 	attr->max_qp_wr = GF1L_MAX_WR;
 	attr->device_cap_flags = DEVICE_BAD_QKEY_CNTR | DEVICE_UD_AV_PORT_ENFORCE | DEVICE_CURR_QP_STATE_MOD |
 				 DEVICE_PORT_ACTIVE_EVENT | DEVICE_SYS_IMAGE_GUID | DEVICE_RC_RNR_NAK_GEN |
-				 DEVICE_SRQ_RESIZE;
+				 DEVICE_SRQ_RESIZE | DEVICE_MEM_WINDOW | DEVICE_MEM_WINDOW_TYPE_2B;
 	attr->max_sge = attr->max_sge_rd = attr->max_srq_sge = GF1L_MAX_SGE;
 	attr->max_cqe = GF1L_MAX_CQE;
 	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = GF1L_MAX_RD_ATOMIC;
@@ -105,6 +105,7 @@ static struct gf1_pd *alloc_pd(struct gf1_context *context)
 	if (pd == NULL)
 		return NULL;
 	pd->pd.context = context;
+	pd->root = &pd->pd;
 	return &pd->pd;
 }
 
@@ -114,19 +115,39 @@ static int dealloc_pd(struct gf1_pd *p)
 
 	if (gf1l_in_use(&pd->refs))
 		return EBUSY;
+	if (pd->root != p)
+		gf1l_parent_domain_gone(pd);
 	gf1l_unmake(gf1l_ctx_of(p->context), pd);
+	return 0;
+}
+
+/* Bytes are not promised to come in order. */
+static int data_in_order(struct gf1_qp *qp, int opcode, uint32_t flags)
+{
+	(void)qp;
+	(void)opcode;
+	(void)flags;
 	return 0;
 }
 
 const struct gf1_verbs gf1l_verbs = {
 	.close_device = gf1l_close_device,
-	.query_device = query_device,
+	.query_device = gf1l_query_device,
 	.query_port = query_port,
 	._query_gid_table = query_gid_table,
+	._query_gid_ex = gf1l_query_gid_ex,
+	.query_gid = gf1l_query_gid,
+	.query_pkey = gf1l_query_pkey,
+	.get_pkey_index = gf1l_get_pkey_index,
+	.get_device_name = gf1l_get_device_name,
+	.get_device_guid = gf1l_get_device_guid,
+	.get_device_index = gf1l_get_device_index,
 	.alloc_pd = alloc_pd,
 	.dealloc_pd = dealloc_pd,
 	.reg_mr = gf1l_reg_mr,
+	.reg_mr_iova = gf1l_reg_mr_iova,
 	.reg_mr_iova2 = gf1l_reg_mr_iova2,
+	.rereg_mr = gf1l_rereg_mr,
 	.reg_dmabuf_mr = gf1l_reg_dmabuf_mr,
 	.dereg_mr = gf1l_dereg_mr,
 	.create_comp_channel = gf1l_create_channel,
@@ -151,4 +172,15 @@ const struct gf1_verbs gf1l_verbs = {
 	.detach_mcast = gf1l_detach_mcast,
 	.get_async_event = gf1l_get_async_event,
 	.ack_async_event = gf1l_ack_async_event,
+	.qp_to_qp_ex = gf1l_qp_to_qp_ex,
+	.query_qp_data_in_order = data_in_order,
+	.queue = {
+		.create_cq_ex = gf1l_create_cq_ex,
+		.create_qp_ex = gf1l_create_qp_ex,
+		.open_qp = gf1l_open_qp,
+		.open_xrcd = gf1l_open_xrcd,
+		.close_xrcd = gf1l_close_xrcd,
+		.create_srq_ex = gf1l_create_srq_ex,
+		.get_srq_num = gf1l_get_srq_num,
+	},
 };

@@ -18,6 +18,14 @@ static int wc_opcode(int opcode)
 		return WC_COMP_SWAP;
 	case WR_ATOMIC_FETCH_AND_ADD:
 		return WC_FETCH_ADD;
+	case WR_BIND_MW:
+		return WC_BIND_MW;
+	case WR_LOCAL_INV:
+		return WC_LOCAL_INV;
+	case WR_FLUSH:
+		return WC_FLUSH;
+	case WR_ATOMIC_WRITE:
+		return WC_ATOMIC_WRITE;
 	}
 	return WC_SEND;
 }
@@ -47,7 +55,7 @@ static int retire(struct gf1l_qp *qp, int status)
 	cqe.wc.status = status;
 	cqe.wc.opcode = wc_opcode(wqe->opcode);
 	cqe.wc.qp_num = qp->qp.qp_num;
-	if (status == WC_SUCCESS && wqe->opcode >= WR_RDMA_READ)
+	if (status == WC_SUCCESS && gf1l_is_answered(wqe->opcode))
 		cqe.wc.byte_len = (uint32_t)wqe->length;
 	cqe.qp = qp;
 	cqe.upto = qp->head;
@@ -66,7 +74,7 @@ static void fail(struct gf1l_qp *qp, int status)
 {
 	if (retire(qp, status) != 0)
 		gf1l_raise(qp->ctx, EVENT_QP_FATAL, &qp->qp, &qp->events);
-	else if (qp->qp.qp_type != QPT_RC) {
+	else if (!gf1l_reliable(qp)) {
 		qp->sq_state = QPS_SQE;
 		return;
 	}
@@ -110,6 +118,8 @@ static int local_status(struct gf1l_qp *qp, struct gf1l_swqe *wqe)
 			return WC_LOC_LEN_ERR;
 		/* fall through */
 	case WR_RDMA_READ:
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
 		if (qp->attr.max_rd_atomic == 0)
 			return WC_LOC_QP_OP_ERR;
 		access = ACCESS_LOCAL_WRITE;
@@ -166,6 +176,18 @@ static void hear(struct gf1l_qp *qp, enum gf1l_answer answer, int64_t rnr_ns)
 	}
 }
 
+/* What concerns only keys of this side sends nothing. */
+static void change_key(struct gf1l_qp *qp, const struct gf1l_swqe *wqe)
+{
+	int binds = wqe->opcode == WR_BIND_MW;
+	int rc = binds ? gf1l_window_bind(qp, &wqe->bind) : gf1l_invalidate(qp, wqe->imm);
+
+	if (rc == 0)
+		complete(qp);
+	else
+		fail(qp, binds ? WC_MW_BIND_ERR : WC_LOC_QP_OP_ERR);
+}
+
 /* Carries out the first request, or finds out that it has to wait. */
 static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 {
@@ -196,13 +218,19 @@ static void step(struct gf1l_qp *qp, struct gf1l_victims *victims)
 		fail(qp, status);
 		return;
 	}
+	switch (wqe->opcode) {
+	case WR_BIND_MW:
+	case WR_LOCAL_INV:
+		change_key(qp, wqe);
+		return;
+	}
 	if (!gf1l_spend(&qp->drop) && gf1l_port_up(qp->ctx->dev, qp->attr.port_num)) {
 		if (qp->qp.qp_type == QPT_UD)
 			gf1l_deliver_datagram(qp, wqe, victims);
 		else
 			answer = gf1l_deliver(qp, wqe, &rnr_ns, victims);
 	}
-	if (qp->qp.qp_type == QPT_RC)
+	if (gf1l_reliable(qp))
 		hear(qp, answer, rnr_ns);
 	else
 		complete(qp); /* nobody tells the sender what became of it */

@@ -263,6 +263,8 @@ static void fill_context(struct gf1l_ctx *ctx, struct gf1l_dev *dev)
 	context->ops.post_srq_recv = gf1l_post_srq_recv;
 	context->ops.post_send = gf1l_post_send;
 	context->ops.post_recv = gf1l_post_recv;
+	gf1l_fill_memory(ctx);
+	gf1l_fill_domain(ctx);
 	pthread_mutex_init(&context->mutex, NULL);
 	pthread_mutex_init(&ctx->lock, NULL);
 }

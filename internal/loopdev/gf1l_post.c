@@ -19,11 +19,29 @@ static int opcode_fits(int type, int opcode)
 	case WR_RDMA_WRITE:
 	case WR_RDMA_WRITE_WITH_IMM:
 		return type != QPT_UD;
+	case WR_SEND_WITH_INV:
+	case WR_LOCAL_INV:
+	case WR_BIND_MW:
+		return type != QPT_UD;
 	case WR_RDMA_READ:
 	case WR_ATOMIC_CMP_AND_SWP:
 	case WR_ATOMIC_FETCH_AND_ADD:
-		return type == QPT_RC;
+	case WR_FLUSH:
+	case WR_ATOMIC_WRITE:
+		return type == QPT_RC || type == QPT_XRC_SEND;
 	}
+	return 0;
+}
+
+/* Inline bytes are taken by the CPU, which cannot reach a GPU's. */
+static int inline_of_gpu(const struct gf1_send_wr *wr)
+{
+	int32_t i;
+	int place;
+
+	for (i = 0; i < wr->num_sge; i++)
+		if (gf1l_gpu_find(wr->sg_list[i].addr, wr->sg_list[i].length, &place) != 0)
+			return 1;
 	return 0;
 }
 
@@ -45,10 +63,18 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 	switch (wr->opcode) {
 	case WR_ATOMIC_CMP_AND_SWP:
 	case WR_ATOMIC_FETCH_AND_ADD:
+	case WR_ATOMIC_WRITE:
+	case WR_FLUSH:
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->compare_add = wr->wr.atomic.compare_add;
 		wqe->swap = wr->wr.atomic.swap;
+		return;
+	case WR_BIND_MW:
+		gf1l_store_bind(&wqe->bind, wr);
+		return;
+	case WR_SEND_WITH_INV:
+	case WR_LOCAL_INV:
 		return;
 	case WR_SEND:
 	case WR_SEND_WITH_IMM:
@@ -57,7 +83,7 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 		/* The handle may be destroyed before the request is carried out. */
 		ah = GF1L_OF(struct gf1l_ah, ah, wr->wr.ud.ah);
 		wqe->to = ah->to;
-		wqe->bad_ah = ah->ah.pd != qp->qp.pd || ah->to.attr.port_num != qp->attr.port_num;
+		wqe->bad_ah = gf1l_root(ah->ah.pd) != gf1l_root(qp->qp.pd) || ah->to.attr.port_num != qp->attr.port_num;
 		wqe->remote_qpn = wr->wr.ud.remote_qpn;
 		wqe->remote_qkey = wr->wr.ud.remote_qkey;
 		return;
@@ -66,7 +92,7 @@ static void store_target(struct gf1l_qp *qp, struct gf1l_swqe *wqe, const struct
 	wqe->rkey = wr->wr.rdma.rkey;
 }
 
-static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
+int gf1l_store_send(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 {
 	const struct gf1_qp_cap *cap = &qp->init.cap;
 	struct gf1l_swqe *wqe;
@@ -79,8 +105,10 @@ static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 	if (qp->qp.qp_type == QPT_UD && wr->wr.ud.ah == NULL)
 		return EINVAL;
 	length = gf1l_sge_total(wr->sg_list, (uint32_t)wr->num_sge);
-	if ((wr->send_flags & SEND_INLINE) != 0 && (length > cap->max_inline_data || wr->opcode >= WR_RDMA_READ))
+	if ((wr->send_flags & SEND_INLINE) != 0 && (length > cap->max_inline_data || gf1l_is_answered(wr->opcode)))
 		return EINVAL;
+	if ((wr->send_flags & SEND_INLINE) != 0 && inline_of_gpu(wr))
+		return EFAULT;
 	if (qp->tail - __atomic_load_n(&qp->reclaimed, __ATOMIC_ACQUIRE) >= cap->max_send_wr)
 		return ENOMEM;
 	wqe = gf1l_swqe_at(qp, qp->tail);
@@ -90,6 +118,7 @@ static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 	wqe->imm = wr->imm_data;
 	wqe->num_sge = (uint32_t)wr->num_sge;
 	wqe->length = length;
+	wqe->remote_srqn = wr->remote_srqn;
 	store_target(qp, wqe, wr);
 	if ((wr->send_flags & SEND_INLINE) != 0)
 		store_inline(wqe, wr);
@@ -100,7 +129,7 @@ static int store(struct gf1l_qp *qp, const struct gf1_send_wr *wr)
 }
 
 /* By the state's posting rules. */
-static int send_refused(struct gf1l_qp *qp)
+int gf1l_send_refused(struct gf1l_qp *qp)
 {
 	if (gf1l_is_removed(qp->ctx))
 		return EIO;
@@ -120,9 +149,9 @@ int gf1l_post_send(struct gf1_qp *q, struct gf1_send_wr *wr, struct gf1_send_wr 
 	int rc;
 
 	pthread_mutex_lock(&qp->sq_lock);
-	rc = send_refused(qp);
+	rc = gf1l_send_refused(qp);
 	while (rc == 0 && wr != NULL) {
-		rc = store(qp, wr);
+		rc = wr->opcode < WR_FLUSH ? gf1l_store_send(qp, wr) : EINVAL;
 		if (rc == 0)
 			wr = wr->next;
 	}
@@ -142,7 +171,7 @@ int gf1l_post_recv(struct gf1_qp *q, struct gf1_recv_wr *wr, struct gf1_recv_wr 
 	pthread_mutex_lock(&qp->rq_lock);
 	if (gf1l_is_removed(qp->ctx))
 		rc = EIO;
-	else if (qp->rq_state == QPS_RESET || qp->srq != NULL)
+	else if (qp->rq_state == QPS_RESET || qp->init.recv_cq == NULL || qp->srq != NULL)
 		rc = EINVAL;
 	else if (gf1l_spend(&qp->fail_posts))
 		rc = ENOMEM;

@@ -7,16 +7,21 @@
 #include <string.h>
 
 /* 0 or an errno. */
-static int refusal(const struct gf1_pd *pd, const struct gf1_qp_init_attr *attr)
+static int refusal(struct gf1_context *context, const struct gf1_pd *pd, const struct gf1_qp_init_attr *attr)
 {
 	const struct gf1_qp_cap *cap = &attr->cap;
+	int sends = attr->qp_type != QPT_XRC_RECV;
+	int receives = attr->qp_type == QPT_RC || attr->qp_type == QPT_UC || attr->qp_type == QPT_UD;
 
-	if (attr->qp_type != QPT_RC && attr->qp_type != QPT_UC && attr->qp_type != QPT_UD)
+	if (!receives && attr->qp_type != QPT_XRC_SEND && attr->qp_type != QPT_XRC_RECV)
 		return EOPNOTSUPP;
-	if (attr->send_cq == NULL || attr->recv_cq == NULL || attr->send_cq->context != pd->context ||
-	    attr->recv_cq->context != pd->context)
+	if (sends != (attr->send_cq != NULL) || receives != (attr->recv_cq != NULL) || (!receives && attr->srq != NULL))
 		return EINVAL;
-	if (attr->srq != NULL && attr->srq->pd != pd)
+	if (sends && (pd == NULL || pd->context != context || attr->send_cq->context != context))
+		return EINVAL;
+	if (receives && attr->recv_cq->context != context)
+		return EINVAL;
+	if (attr->srq != NULL && gf1l_root(attr->srq->pd) != gf1l_root(pd))
 		return EINVAL;
 	if (cap->max_send_wr > GF1L_MAX_WR || cap->max_send_sge > GF1L_MAX_SGE ||
 	    cap->max_inline_data > GF1L_MAX_INLINE)
@@ -40,25 +45,68 @@ static int make_queues(struct gf1l_qp *qp, const struct gf1_qp_cap *cap)
 	return gf1l_ring_init(&qp->ring, cap->max_recv_wr, cap->max_recv_sge);
 }
 
-struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
+/* Keeps what the queue pair uses from going. */
+static void hold(struct gf1l_qp *qp, const struct gf1_qp_init_attr *attr, struct gf1_xrcd *xrcd)
 {
-	struct gf1l_ctx *ctx = gf1l_ctx_of(pd->context);
+	if (qp->qp.pd != NULL)
+		gf1l_ref(&GF1L_OF(struct gf1l_pd, pd, qp->qp.pd)->refs);
+	if (attr->send_cq != NULL) {
+		qp->send_cq = GF1L_OF(struct gf1l_cq, cq, attr->send_cq);
+		gf1l_ref(&qp->send_cq->refs);
+	}
+	if (attr->recv_cq != NULL) {
+		qp->recv_cq = GF1L_OF(struct gf1l_cq, cq, attr->recv_cq);
+		gf1l_ref(&qp->recv_cq->refs);
+	}
+	if (attr->srq != NULL) {
+		qp->srq = GF1L_OF(struct gf1l_srq, srq, attr->srq);
+		gf1l_ref(&qp->srq->refs);
+	}
+	if (xrcd != NULL) {
+		qp->xrcd = GF1L_OF(struct gf1l_xrcd, xrcd, xrcd);
+		gf1l_ref(&qp->xrcd->refs);
+	}
+}
+
+static void let_go(struct gf1l_qp *qp)
+{
+	if (qp->send_cq != NULL)
+		gf1l_unref(&qp->send_cq->refs);
+	if (qp->recv_cq != NULL)
+		gf1l_unref(&qp->recv_cq->refs);
+	if (qp->srq != NULL)
+		gf1l_unref(&qp->srq->refs);
+	if (qp->xrcd != NULL)
+		gf1l_unref(&qp->xrcd->refs);
+	if (qp->qp.pd != NULL)
+		gf1l_unref(&GF1L_OF(struct gf1l_pd, pd, qp->qp.pd)->refs);
+}
+
+static struct gf1_qp *create(struct gf1_context *context, struct gf1_pd *pd, struct gf1_qp_init_attr *attr,
+			     struct gf1_xrcd *xrcd, uint64_t ops)
+{
+	struct gf1l_ctx *ctx = gf1l_ctx_of(context);
 	struct gf1l_qp *qp;
-	int rc = refusal(pd, attr);
+	int rc = refusal(context, pd, attr);
 
 	if (rc != 0) {
 		errno = rc;
 		return NULL;
 	}
-	if (attr->srq != NULL)
+	if (attr->srq != NULL || attr->recv_cq == NULL)
 		attr->cap.max_recv_wr = attr->cap.max_recv_sge = 0;
+	if (attr->send_cq == NULL)
+		attr->cap.max_send_wr = attr->cap.max_send_sge = attr->cap.max_inline_data = 0;
 	qp = gf1l_make(ctx, sizeof(*qp));
 	if (qp == NULL)
 		return NULL;
 	rc = make_queues(qp, &attr->cap);
 	if (rc == 0)
+		rc = gf1l_make_builders(qp, ops);
+	if (rc == 0)
 		rc = gf1l_timers_reserve();
 	if (rc != 0) {
+		free(qp->build);
 		gf1l_ring_free(&qp->ring);
 		free(qp->slots);
 		gf1l_unmake(ctx, qp);
@@ -70,26 +118,18 @@ struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
 	qp->init = *attr;
 	qp->timer.index = -1;
 	qp->timer.fire = gf1l_on_timer;
-	qp->qp.context = pd->context;
+	qp->qp.context = context;
 	qp->qp.qp_context = attr->qp_context;
 	qp->qp.pd = pd;
 	qp->qp.send_cq = attr->send_cq;
 	qp->qp.recv_cq = attr->recv_cq;
 	qp->qp.srq = attr->srq;
 	qp->qp.qp_type = attr->qp_type;
-	qp->send_cq = GF1L_OF(struct gf1l_cq, cq, attr->send_cq);
-	qp->recv_cq = GF1L_OF(struct gf1l_cq, cq, attr->recv_cq);
 	pthread_mutex_init(&qp->sq_lock, NULL);
 	pthread_mutex_init(&qp->rq_lock, NULL);
 	pthread_mutex_init(&qp->qp.mutex, NULL);
 	pthread_cond_init(&qp->qp.cond, NULL);
-	gf1l_ref(&GF1L_OF(struct gf1l_pd, pd, pd)->refs);
-	gf1l_ref(&qp->send_cq->refs);
-	gf1l_ref(&qp->recv_cq->refs);
-	if (attr->srq != NULL) {
-		qp->srq = GF1L_OF(struct gf1l_srq, srq, attr->srq);
-		gf1l_ref(&qp->srq->refs);
-	}
+	hold(qp, attr, xrcd);
 	rc = gf1l_enter_qp(qp, ctx->dev);
 	if (rc != 0) {
 		qp->dev = 0;
@@ -99,6 +139,55 @@ struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
 	}
 	qp->qp.handle = qp->qp.qp_num;
 	return &qp->qp;
+}
+
+struct gf1_qp *gf1l_create_qp(struct gf1_pd *pd, struct gf1_qp_init_attr *attr)
+{
+	return create(pd->context, pd, attr, NULL, 0);
+}
+
+/* The operations that builders of a queue pair may be asked for. */
+static uint64_t builders_of(int type)
+{
+	const uint64_t sends = EX_SEND | EX_SEND_WITH_IMM;
+	const uint64_t keys = EX_LOCAL_INV | EX_BIND_MW | EX_SEND_WITH_INV;
+	const uint64_t writes = sends | EX_RDMA_WRITE | EX_RDMA_WRITE_WITH_IMM;
+
+	switch (type) {
+	case QPT_RC:
+	case QPT_XRC_SEND:
+		return writes | keys | EX_RDMA_READ | EX_ATOMIC_CMP_AND_SWP | EX_ATOMIC_FETCH_AND_ADD | EX_FLUSH |
+		       EX_ATOMIC_WRITE;
+	case QPT_UC:
+		return writes | keys;
+	case QPT_UD:
+		return sends;
+	}
+	return 0;
+}
+
+struct gf1_qp *gf1l_create_qp_ex(struct gf1_context *context, struct gf1_qp_init_attr_ex *attr)
+{
+	const uint32_t known = QP_INIT_PD | QP_INIT_XRCD | QP_INIT_CREATE_FLAGS | QP_INIT_SEND_OPS_FLAGS;
+	struct gf1_qp_init_attr init;
+	struct gf1_qp *qp;
+	uint64_t ops = (attr->comp_mask & QP_INIT_SEND_OPS_FLAGS) != 0 ? attr->send_ops_flags : 0;
+	uint32_t owner = attr->qp_type == QPT_XRC_RECV ? QP_INIT_XRCD : QP_INIT_PD;
+
+	errno = 0;
+	if ((attr->comp_mask & ~known) != 0 || (ops & ~builders_of(attr->qp_type)) != 0 ||
+	    ((attr->comp_mask & QP_INIT_CREATE_FLAGS) != 0 && attr->create_flags != 0))
+		errno = EOPNOTSUPP;
+	else if ((attr->comp_mask & (QP_INIT_PD | QP_INIT_XRCD)) != owner)
+		errno = EINVAL;
+	if (errno != 0)
+		return NULL;
+	memcpy(&init, attr, offsetof(struct gf1_qp_init_attr_ex, comp_mask));
+	qp = create(context, owner == QP_INIT_PD ? attr->pd : NULL, &init, owner == QP_INIT_XRCD ? attr->xrcd : NULL,
+		    ops);
+	if (qp != NULL)
+		attr->cap = init.cap;
+	return qp;
 }
 
 void gf1l_stop_waiting(struct gf1l_qp *qp)
@@ -116,6 +205,8 @@ int gf1l_destroy_qp(struct gf1_qp *q)
 	struct gf1l_ctx *ctx = qp->ctx;
 	uint32_t reported;
 
+	if (qp->qp.qp_type == QPT_XRC_RECV && gf1l_close_handle(qp))
+		return 0;
 	if (__atomic_load_n(&qp->mcast, __ATOMIC_ACQUIRE) != 0)
 		return EBUSY;
 	if (qp->dev != 0)
@@ -133,11 +224,7 @@ int gf1l_destroy_qp(struct gf1_qp *q)
 	gf1l_purge(qp->recv_cq, qp);
 	reported = gf1l_retract_async(ctx, &qp->qp, qp->events);
 	gf1l_await_acks(&qp->qp.mutex, &qp->qp.cond, &qp->qp.events_completed, reported);
-	gf1l_unref(&qp->send_cq->refs);
-	gf1l_unref(&qp->recv_cq->refs);
-	if (qp->srq != NULL)
-		gf1l_unref(&qp->srq->refs);
-	gf1l_unref(&GF1L_OF(struct gf1l_pd, pd, qp->qp.pd)->refs);
+	let_go(qp);
 	gf1l_timers_release();
 	gf1l_unmake(ctx, NULL);
 	gf1l_put_qp(qp);
@@ -153,7 +240,7 @@ int gf1l_state(struct gf1l_qp *qp)
 
 int gf1l_query_qp(struct gf1_qp *q, struct gf1_qp_attr *attr, int mask, struct gf1_qp_init_attr *init)
 {
-	struct gf1l_qp *qp = GF1L_OF(struct gf1l_qp, qp, q);
+	struct gf1l_qp *qp = gf1l_behind(q);
 
 	(void)mask;
 	if (gf1l_is_removed(qp->ctx))
@@ -187,7 +274,8 @@ static int values_hold(struct gf1l_qp *qp, const struct gf1_qp_attr *attr, int m
 		return 0;
 	if ((mask & QP_ACCESS_FLAGS) != 0 &&
 	    (attr->qp_access_flags &
-	     ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC)) != 0)
+	     ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+			 ACCESS_FLUSH_GLOBAL | ACCESS_FLUSH_PERSISTENT)) != 0)
 		return 0;
 	if (((mask & QP_MAX_QP_RD_ATOMIC) != 0 && attr->max_rd_atomic > GF1L_MAX_RD_ATOMIC) ||
 	    ((mask & QP_MAX_DEST_RD_ATOMIC) != 0 && attr->max_dest_rd_atomic > GF1L_MAX_RD_ATOMIC))
@@ -267,7 +355,7 @@ static void enter_state(struct gf1l_qp *qp, int from, int to)
 
 int gf1l_modify_qp(struct gf1_qp *q, struct gf1_qp_attr *attr, int mask)
 {
-	struct gf1l_qp *qp = GF1L_OF(struct gf1l_qp, qp, q);
+	struct gf1l_qp *qp = gf1l_behind(q);
 	struct gf1l_address to = { 0 };
 	struct gf1l_victims victims = { NULL };
 	int from, next, rc = 0;

@@ -39,7 +39,12 @@ int gf1l_take_receive(struct gf1l_qp *to, struct gf1l_taken *taken)
 
 void gf1l_complete_receive(struct gf1l_qp *to, struct gf1_wc *wc, int solicited, struct gf1l_victims *victims)
 {
-	struct gf1l_cqe cqe = { .wc = *wc, .qp = to, .ring = to->srq != NULL ? &to->srq->ring : &to->ring };
+	/* What an XRC SRQ has on its CQ stays when the queue pair goes. */
+	struct gf1l_cqe cqe = {
+		.wc = *wc,
+		.qp = to->xrcd == NULL ? to : NULL,
+		.ring = to->srq != NULL ? &to->srq->ring : &to->ring,
+	};
 
 	cqe.wc.qp_num = to->qp.qp_num;
 	if (gf1l_push(to->recv_cq, &cqe, solicited) == 0)
@@ -47,6 +52,12 @@ void gf1l_complete_receive(struct gf1l_qp *to, struct gf1_wc *wc, int solicited,
 	__atomic_fetch_sub(&cqe.ring->outstanding, 1, __ATOMIC_RELEASE);
 	gf1l_raise(to->ctx, EVENT_QP_FATAL, &to->qp, &to->events);
 	gf1l_fail_rq(to, victims);
+}
+
+/* The type of a queue pair's peer. */
+static int answers(int type)
+{
+	return type == QPT_XRC_SEND ? QPT_XRC_RECV : type;
 }
 
 /* Whether messages of from reach to and it listens. */
@@ -62,7 +73,7 @@ static int listens(const struct gf1l_qp *to, const struct gf1l_qp *from)
 	default:
 		return 0;
 	}
-	return to->qp.qp_type == from->qp.qp_type && from->to.port == to->attr.port_num;
+	return answers(from->qp.qp_type) == to->qp.qp_type && from->to.port == to->attr.port_num;
 }
 
 /* Whether to is connected to from: the wire names only the one who is to get
@@ -76,7 +87,7 @@ static int connected(const struct gf1l_qp *to, const struct gf1l_qp *from)
  * unreliable one drops the message and goes on. */
 static enum gf1l_answer refuse(struct gf1l_qp *to, enum gf1l_answer answer, struct gf1l_victims *victims)
 {
-	if (to->qp.qp_type != QPT_RC)
+	if (!gf1l_reliable(to))
 		return answer;
 	switch (answer) {
 	case ANSWER_INVALID_REQUEST:
@@ -107,6 +118,10 @@ static void received(struct gf1l_qp *to, const struct gf1l_swqe *wqe, const stru
 			wc.wc_flags = WC_WITH_IMM;
 			wc.imm_data = wqe->imm;
 		}
+		if (wqe->opcode == WR_SEND_WITH_INV) {
+			wc.wc_flags = WC_WITH_INV;
+			wc.invalidated_rkey = wqe->imm;
+		}
 	}
 	gf1l_complete_receive(to, &wc, (wqe->flags & SEND_SOLICITED) != 0, victims);
 }
@@ -129,10 +144,29 @@ static enum gf1l_answer receive_send(struct gf1l_qp *to, struct gf1l_qp *from, s
 		status = WC_SUCCESS;
 		answer = ANSWER_ACK;
 	}
+	if (status == WC_SUCCESS && wqe->opcode == WR_SEND_WITH_INV && gf1l_invalidate(to, wqe->imm) != 0) {
+		status = WC_REM_INV_REQ_ERR;
+		answer = ANSWER_INVALID_REQUEST;
+	}
 	received(to, wqe, taken, status, victims);
 	if (status != WC_SUCCESS)
 		gf1l_fail_rq(to, victims);
 	return answer;
+}
+
+/* Carries out an atomic operation and stores what was there before. */
+static int change(uint8_t *at, int place, const struct gf1l_swqe *wqe, uint64_t *old)
+{
+	int is_add = wqe->opcode == WR_ATOMIC_FETCH_AND_ADD;
+
+	*old = wqe->compare_add;
+	if (place != GF1L_HOST)
+		return gf1l_gpu_atomic(at, place, is_add, wqe->compare_add, wqe->swap, old);
+	if (is_add)
+		*old = __atomic_fetch_add((uint64_t *)at, wqe->compare_add, __ATOMIC_SEQ_CST);
+	else
+		__atomic_compare_exchange_n((uint64_t *)at, old, wqe->swap, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 /* One-sided access to the responder's memory. */
@@ -140,12 +174,12 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 {
 	struct gf1l_list local = gf1l_send_list(from, wqe), remote = { 0 };
 	struct gf1l_slot *slot;
-	uint64_t old, expected;
+	uint64_t old;
 	int rc;
 
 	if ((to->attr.qp_access_flags & (uint32_t)right) == 0)
 		return ANSWER_INVALID_REQUEST;
-	if (wqe->opcode >= WR_RDMA_READ && to->attr.max_dest_rd_atomic == 0)
+	if (gf1l_is_answered(wqe->opcode) && to->attr.max_dest_rd_atomic == 0)
 		return ANSWER_INVALID_REQUEST;
 	/* Nothing of the memory is touched, so that the key is not looked at. */
 	if (wqe->length == 0)
@@ -156,6 +190,11 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 				      &slot);
 	if (remote.memory == NULL)
 		return ANSWER_ACCESS;
+	if (gf1l_is_anothers(slot, to)) {
+		gf1l_close_mem(slot);
+		return ANSWER_ACCESS;
+	}
+	remote.place = gf1l_place_of(slot);
 	switch (wqe->opcode) {
 	case WR_RDMA_READ:
 		rc = gf1l_move(&local, 0, &remote, wqe->length);
@@ -166,14 +205,12 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 			gf1l_close_mem(slot);
 			return ANSWER_INVALID_REQUEST;
 		}
-		if (wqe->opcode == WR_ATOMIC_FETCH_AND_ADD) {
-			old = __atomic_fetch_add((uint64_t *)remote.memory, wqe->compare_add, __ATOMIC_SEQ_CST);
-		} else {
-			expected = wqe->compare_add;
-			__atomic_compare_exchange_n((uint64_t *)remote.memory, &expected, wqe->swap, 0,
-						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-			old = expected;
+		rc = change(remote.memory, remote.place, wqe, &old);
+		if (rc != 0) {
+			gf1l_close_mem(slot);
+			return ANSWER_OPERATION;
 		}
+		remote.place = GF1L_HOST;
 		remote.memory = (uint8_t *)&old;
 		rc = gf1l_move(&local, 0, &remote, sizeof(old));
 		break;
@@ -181,7 +218,10 @@ static enum gf1l_answer access_memory(struct gf1l_qp *to, struct gf1l_qp *from, 
 		rc = gf1l_move(&remote, 0, &local, wqe->length);
 	}
 	gf1l_close_mem(slot);
-	return rc == 0 ? ANSWER_ACK : ANSWER_LOCAL;
+	if (rc == 0)
+		return ANSWER_ACK;
+	/* A GPU that failed. */
+	return remote.place != GF1L_HOST ? ANSWER_OPERATION : ANSWER_LOCAL;
 }
 
 static enum gf1l_answer receive_write_imm(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l_swqe *wqe,
@@ -192,7 +232,7 @@ static enum gf1l_answer receive_write_imm(struct gf1l_qp *to, struct gf1l_qp *fr
 
 	/* A reliable message is written when a receive has been found for it. An
 	 * unreliable one that is dropped takes none. */
-	if (to->qp.qp_type != QPT_RC) {
+	if (!gf1l_reliable(to)) {
 		answer = access_memory(to, from, wqe, ACCESS_REMOTE_WRITE);
 		if (answer == ANSWER_ACK && gf1l_take_receive(to, &taken))
 			received(to, wqe, &taken, WC_SUCCESS, victims);
@@ -205,6 +245,44 @@ static enum gf1l_answer receive_write_imm(struct gf1l_qp *to, struct gf1l_qp *fr
 	return answer;
 }
 
+/* Makes earlier writes seen by everybody. */
+static enum gf1l_answer flush(struct gf1l_qp *to, const struct gf1l_swqe *wqe)
+{
+	uint8_t type = (uint8_t)wqe->swap;
+	int rights = ((type & FLUSH_GLOBAL) != 0 ? ACCESS_FLUSH_GLOBAL : 0) |
+		     ((type & FLUSH_PERSISTENT) != 0 ? ACCESS_FLUSH_PERSISTENT : 0);
+	uint64_t length = (wqe->swap >> 8) == FLUSH_MR ? 0 : wqe->compare_add;
+	struct gf1l_slot *slot;
+
+	if (rights == 0 || (to->attr.qp_access_flags & (uint32_t)rights) != (uint32_t)rights)
+		return ANSWER_INVALID_REQUEST;
+	if (gf1l_open_mem(to->ctx->dev, to->qp.pd, wqe->rkey, 1, wqe->remote_addr, length, rights, &slot) == NULL)
+		return ANSWER_ACCESS;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	gf1l_close_mem(slot);
+	return ANSWER_ACK;
+}
+
+static enum gf1l_answer write_at_once(struct gf1l_qp *to, const struct gf1l_swqe *wqe)
+{
+	struct gf1l_slot *slot;
+	uint8_t *at;
+	int rc = 0;
+
+	if ((to->attr.qp_access_flags & ACCESS_REMOTE_WRITE) == 0 || wqe->remote_addr % sizeof(uint64_t) != 0)
+		return ANSWER_INVALID_REQUEST;
+	at = gf1l_open_mem(to->ctx->dev, to->qp.pd, wqe->rkey, 1, wqe->remote_addr, sizeof(uint64_t),
+			   ACCESS_REMOTE_WRITE, &slot);
+	if (at == NULL)
+		return ANSWER_ACCESS;
+	if (gf1l_place_of(slot) != GF1L_HOST)
+		rc = gf1l_gpu_move(at, gf1l_place_of(slot), &wqe->compare_add, GF1L_HOST, sizeof(uint64_t));
+	else
+		__atomic_store_n((uint64_t *)at, wqe->compare_add, __ATOMIC_SEQ_CST);
+	gf1l_close_mem(slot);
+	return rc == 0 ? ANSWER_ACK : ANSWER_OPERATION;
+}
+
 /* Under to's rq_lock. */
 static enum gf1l_answer receive(struct gf1l_qp *to, struct gf1l_qp *from, struct gf1l_swqe *wqe,
 				struct gf1l_victims *victims)
@@ -214,6 +292,7 @@ static enum gf1l_answer receive(struct gf1l_qp *to, struct gf1l_qp *from, struct
 	switch (wqe->opcode) {
 	case WR_SEND:
 	case WR_SEND_WITH_IMM:
+	case WR_SEND_WITH_INV:
 		if (gf1l_spend(&to->rnr) || !gf1l_take_receive(to, &taken))
 			return ANSWER_RNR;
 		return receive_send(to, from, wqe, &taken, victims);
@@ -225,6 +304,10 @@ static enum gf1l_answer receive(struct gf1l_qp *to, struct gf1l_qp *from, struct
 		return refuse(to, access_memory(to, from, wqe, ACCESS_REMOTE_WRITE), victims);
 	case WR_RDMA_READ:
 		return refuse(to, access_memory(to, from, wqe, ACCESS_REMOTE_READ), victims);
+	case WR_FLUSH:
+		return refuse(to, flush(to, wqe), victims);
+	case WR_ATOMIC_WRITE:
+		return refuse(to, write_at_once(to, wqe), victims);
 	}
 	return refuse(to, access_memory(to, from, wqe, ACCESS_REMOTE_ATOMIC), victims);
 }
@@ -249,13 +332,20 @@ enum gf1l_answer gf1l_deliver(struct gf1l_qp *from, struct gf1l_swqe *wqe, int64
 	/* A receiver that expects another sequence number answers that, or calls
 	 * it a duplicate: either way the request is not carried out. */
 	if (listens(to, from) && connected(to, from) &&
-	    (to->qp.qp_type != QPT_RC || to->expected_psn == from->psn)) {
+	    (!gf1l_reliable(to) || to->expected_psn == from->psn)) {
 		if (to->rq_state == QPS_RTR && !to->established) {
 			to->established = 1;
 			gf1l_raise(to->ctx, EVENT_COMM_EST, &to->qp, &to->events);
 		}
 		*rnr_ns = rnr_timer_ns(to->attr.min_rnr_timer);
-		answer = receive(to, from, wqe, victims);
+		if (to->xrcd == NULL) {
+			answer = receive(to, from, wqe, victims);
+		} else if (gf1l_lend_srq(to, wqe->remote_srqn)) {
+			answer = receive(to, from, wqe, victims);
+			gf1l_return_srq(to);
+		} else {
+			answer = refuse(to, ANSWER_INVALID_REQUEST, victims);
+		}
 		if (answer == ANSWER_ACK)
 			to->expected_psn = from->psn = (from->psn + psn) & 0xffffff;
 	}

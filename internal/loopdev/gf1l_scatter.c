@@ -34,6 +34,7 @@ struct walk {
 	int access;
 	uint32_t next;
 	uint8_t *p;
+	int place;
 	uint64_t left;
 	struct gf1l_slot *slot;
 };
@@ -53,6 +54,7 @@ static int open_next(struct walk *walk, uint64_t want)
 	shut(walk);
 	if (list->memory != NULL) {
 		walk->p = walk->next++ == 0 ? list->memory : NULL;
+		walk->place = list->place;
 		walk->left = want;
 		return walk->p != NULL ? 0 : -1;
 	}
@@ -64,7 +66,10 @@ static int open_next(struct walk *walk, uint64_t want)
 		walk->left = sge->length < want ? sge->length : want;
 		walk->p = gf1l_open_mem(list->dev, list->pd, sge->lkey, 0, sge->addr, walk->left, walk->access,
 					&walk->slot);
-		return walk->p != NULL ? 0 : -1;
+		if (walk->p == NULL)
+			return -1;
+		walk->place = gf1l_place_of(walk->slot);
+		return 0;
 	}
 	return -1;
 }
@@ -80,6 +85,38 @@ int gf1l_list_allows(const struct gf1l_list *list, uint64_t length, int access)
 	}
 	shut(&walk);
 	return 1;
+}
+
+static int copy_piece(void *to, int to_place, const void *from, int from_place, uint64_t n)
+{
+	if (to_place != GF1L_HOST || from_place != GF1L_HOST)
+		return gf1l_gpu_move(to, to_place, from, from_place, n);
+	gf1l_copy(to, from, n);
+	return 0;
+}
+
+static int clear_piece(uint8_t *to, int place, uint64_t n)
+{
+	static const uint8_t zeros[4096];
+	uint64_t piece;
+	int rc = 0;
+
+	for (; n > 0 && rc == 0; to += piece, n -= piece) {
+		piece = n < sizeof(zeros) ? n : sizeof(zeros);
+		rc = copy_piece(to, place, zeros, GF1L_HOST, piece);
+	}
+	return rc;
+}
+
+/* Nothing is written to what has no memory, and what is read from it is zero. 0,
+ * or -1 when a GPU failed. */
+static int move_piece(const struct walk *target, const struct walk *source, uint64_t n)
+{
+	if (target->slot != NULL && gf1l_is_nothing(target->slot))
+		return 0;
+	if (source->slot != NULL && gf1l_is_nothing(source->slot))
+		return clear_piece(target->p, target->place, n);
+	return copy_piece(target->p, target->place, source->p, source->place, n);
 }
 
 int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list *from, uint64_t length)
@@ -106,7 +143,7 @@ int gf1l_move(const struct gf1l_list *to, uint64_t skip, const struct gf1l_list 
 		}
 		n = source.left < target.left ? source.left : target.left;
 		n = n < length ? n : length;
-		gf1l_copy(target.p, source.p, n);
+		rc = move_piece(&target, &source, n);
 		target.p += n;
 		target.left -= n;
 		source.p += n;

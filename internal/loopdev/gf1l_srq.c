@@ -161,6 +161,7 @@ int gf1l_destroy_srq(struct gf1_srq *s)
 
 	if (gf1l_in_use(&srq->refs))
 		return EBUSY;
+	gf1l_leave_domain(srq);
 	reported = gf1l_retract_async(srq->ctx, &srq->srq, srq->events);
 	gf1l_await_acks(&srq->srq.mutex, &srq->srq.cond, &srq->srq.events_completed, reported);
 	pthread_mutex_destroy(&srq->lock);

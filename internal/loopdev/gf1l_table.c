@@ -81,6 +81,7 @@ void gf1l_put_qp(struct gf1l_qp *qp)
 	pthread_mutex_destroy(&qp->qp.mutex);
 	pthread_cond_destroy(&qp->qp.cond);
 	gf1l_ring_free(&qp->ring);
+	free(qp->build);
 	free(qp->slots);
 	free(qp);
 }

@@ -12,6 +12,11 @@ enum {
 	WR_RDMA_READ = 4,
 	WR_ATOMIC_CMP_AND_SWP = 5,
 	WR_ATOMIC_FETCH_AND_ADD = 6,
+	WR_LOCAL_INV = 7,
+	WR_BIND_MW = 8,
+	WR_SEND_WITH_INV = 9,
+	WR_FLUSH = 14,
+	WR_ATOMIC_WRITE = 15,
 };
 
 enum {
@@ -27,6 +32,10 @@ enum {
 	WC_RDMA_READ = 2,
 	WC_COMP_SWAP = 3,
 	WC_FETCH_ADD = 4,
+	WC_BIND_MW = 5,
+	WC_LOCAL_INV = 6,
+	WC_FLUSH = 8,
+	WC_ATOMIC_WRITE = 9,
 	WC_RECV = 128,
 	WC_RECV_RDMA_WITH_IMM = 129,
 };
@@ -34,6 +43,7 @@ enum {
 enum {
 	WC_GRH = 1 << 0,
 	WC_WITH_IMM = 1 << 1,
+	WC_WITH_INV = 1 << 3,
 };
 
 enum {
@@ -42,6 +52,7 @@ enum {
 	WC_LOC_QP_OP_ERR = 2,
 	WC_LOC_PROT_ERR = 4,
 	WC_WR_FLUSH_ERR = 5,
+	WC_MW_BIND_ERR = 6,
 	WC_REM_INV_REQ_ERR = 9,
 	WC_REM_ACCESS_ERR = 10,
 	WC_REM_OP_ERR = 11,
@@ -49,7 +60,37 @@ enum {
 	WC_RNR_RETRY_EXC_ERR = 13,
 };
 
-enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4 };
+enum { QPT_RC = 2, QPT_UC = 3, QPT_UD = 4, QPT_XRC_SEND = 9, QPT_XRC_RECV = 10 };
+
+enum {
+	EX_RDMA_WRITE = 1 << 0,
+	EX_RDMA_WRITE_WITH_IMM = 1 << 1,
+	EX_SEND = 1 << 2,
+	EX_SEND_WITH_IMM = 1 << 3,
+	EX_RDMA_READ = 1 << 4,
+	EX_ATOMIC_CMP_AND_SWP = 1 << 5,
+	EX_ATOMIC_FETCH_AND_ADD = 1 << 6,
+	EX_LOCAL_INV = 1 << 7,
+	EX_BIND_MW = 1 << 8,
+	EX_SEND_WITH_INV = 1 << 9,
+	EX_FLUSH = 1 << 11,
+	EX_ATOMIC_WRITE = 1 << 12,
+};
+
+enum {
+	QP_INIT_PD = 1 << 0,
+	QP_INIT_XRCD = 1 << 1,
+	QP_INIT_CREATE_FLAGS = 1 << 2,
+	QP_INIT_SEND_OPS_FLAGS = 1 << 6,
+};
+
+enum { QP_OPEN_NUM = 1 << 0, QP_OPEN_XRCD = 1 << 1, QP_OPEN_TYPE = 1 << 3 };
+enum { SRQT_BASIC = 0, SRQT_XRC = 1 };
+enum { SRQ_INIT_TYPE = 1 << 0, SRQ_INIT_PD = 1 << 1, SRQ_INIT_XRCD = 1 << 2, SRQ_INIT_CQ = 1 << 3 };
+enum { XRCD_INIT_FD = 1 << 0, XRCD_INIT_OFLAGS = 1 << 1 };
+enum { CQ_INIT_FLAGS = 1 << 0, CQ_INIT_PD = 1 << 1, CQ_SINGLE_THREADED = 1 << 0, CQ_IGNORE_OVERRUN = 1 << 1 };
+enum { WC_EX_STANDARD = 0x7f, WC_EX_TS = 1 << 7, WC_EX_WALLCLOCK = 1 << 11 };
+enum { FLUSH_GLOBAL = 1 << 0, FLUSH_PERSISTENT = 1 << 1, FLUSH_RANGE = 0, FLUSH_MR = 1 };
 
 enum {
 	QPS_RESET = 0,
@@ -90,7 +131,25 @@ enum {
 	ACCESS_REMOTE_WRITE = 1 << 1,
 	ACCESS_REMOTE_READ = 1 << 2,
 	ACCESS_REMOTE_ATOMIC = 1 << 3,
+	ACCESS_MW_BIND = 1 << 4,
+	ACCESS_ZERO_BASED = 1 << 5,
+	ACCESS_ON_DEMAND = 1 << 6,
+	ACCESS_FLUSH_GLOBAL = 1 << 8,
+	ACCESS_FLUSH_PERSISTENT = 1 << 9,
 	ACCESS_OPTIONAL_RANGE = 0x3ff << 20,
+};
+
+enum { REREG_TRANSLATION = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2 };
+enum { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
+enum { VALUES_RAW_CLOCK = 1 << 0 };
+enum {
+	ODP_SUPPORT = 1 << 0,
+	ODP_SEND = 1 << 0,
+	ODP_RECV = 1 << 1,
+	ODP_WRITE = 1 << 2,
+	ODP_READ = 1 << 3,
+	ODP_ATOMIC = 1 << 4,
+	ODP_SRQ_RECV = 1 << 5,
 };
 
 enum { SRQ_MAX_WR = 1 << 0, SRQ_LIMIT = 1 << 1 };
@@ -123,6 +182,8 @@ enum {
 	DEVICE_SYS_IMAGE_GUID = 1 << 11,
 	DEVICE_RC_RNR_NAK_GEN = 1 << 12,
 	DEVICE_SRQ_RESIZE = 1 << 13,
+	DEVICE_MEM_WINDOW = 1 << 17,
+	DEVICE_MEM_WINDOW_TYPE_2B = 1 << 24,
 };
 
 #endif

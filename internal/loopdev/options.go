@@ -36,7 +36,7 @@ func Refusals() []Refusal {
 		{"alternate paths and path migration", onePath},
 		{"XRC, RD and other transports", "RC, UC and UD are what is carried faithfully"},
 		{"memory windows and invalidation", "keys are bound by registration only"},
-		{"on-demand paging, zero-based regions, dma-buf", "memory is what the process has mapped at its address"},
+		{"on-demand paging, zero-based regions", "memory is what the process has mapped at its address, or a GPU's"},
 		{"resizing the queues of a queue pair", "the capability bit is not set"},
 		{"partitions", "the only P_Key is the default one"},
 	}

@@ -264,13 +264,13 @@ func TestCommunicationEstablished(t *testing.T) {
 
 func TestTransportsRefuseWhatTheyCannot(t *testing.T) {
 	e := newEnd(t, endOptions{})
-	for _, kind := range []int32{1, 8, 9, 10, 0xff} {
+	for _, kind := range []int32{1, 8, 0xff} {
 		caps := cverbs.QPCap{MaxSendWR: 1}
 		_, err := e.pd.CreateQP(e.send, e.recv, kind, &caps, false)
 		assert.ErrorIs(t, err, errUnsupported, "type %d", kind)
 	}
 	uc, peer := pair(t, endOptions{kind: cverbs.IBV_QPT_UC})
-	for _, op := range []int32{cverbs.IBV_WR_RDMA_READ, cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD, 7, -1} {
+	for _, op := range []int32{cverbs.IBV_WR_RDMA_READ, cverbs.IBV_WR_ATOMIC_CMP_AND_SWP, cverbs.IBV_WR_ATOMIC_FETCH_AND_ADD, 12, -1} {
 		_, err := uc.tryPost(work{op: op, sges: []cverbs.SGE{uc.sge(0, 8)}, remote: peer.addr(0), rkey: peer.rkey})
 		assert.ErrorIs(t, err, errInvalid, "opcode %d", op)
 	}
