@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -139,7 +140,10 @@ func (b *bout) try(ctx context.Context, who contestant) (values []value, problem
 		return nil, fmt.Sprintf("client status %d, server status %d: %s", client.Status, out.Status,
 			lastLine(client.Stdout+client.Stderr+"\n"+out.Stderr)), nil
 	}
-	return readValues(client.Stdout, b.config.Tool.Latency), "", nil
+	if values = readValues(client.Stdout, b.config.Tool.Latency); len(values) == 0 {
+		return nil, "it printed no row of numbers; at the end: " + lastLine(client.Stdout+client.Stderr), nil
+	}
+	return values, "", nil
 }
 
 func lastLine(text string) string {
@@ -170,12 +174,13 @@ func readValues(text string, latency bool) (list []value) {
 		numbers := make([]float64, len(fields))
 		var err error
 		for i, field := range fields {
-			if numbers[i], err = strconv.ParseFloat(field, 64); err != nil {
+			if numbers[i], err = strconv.ParseFloat(field, 64); err != nil || math.IsNaN(numbers[i]) || math.IsInf(numbers[i], 0) {
+				column = -1
 				break
 			}
 		}
 		size, sizeErr := strconv.ParseUint(fields[0], 10, 64)
-		if err == nil && sizeErr == nil {
+		if column >= 0 && sizeErr == nil {
 			list = append(list, value{size, numbers[column]})
 		}
 	}

@@ -108,7 +108,7 @@ func (s *Session) Finish(ctx context.Context, local Key) error {
 	if _, err := s.exchangeKey(ctx, "closing barrier", s.options.ExchangeTimeout, local); err != nil {
 		return err
 	}
-	return s.drain(ctx)
+	return s.drain(ctx, drainTimeout)
 }
 
 // FinishAfterRun is Finish for the side that waits there as in BarrierAfterRun.
@@ -116,17 +116,27 @@ func (s *Session) FinishAfterRun(ctx context.Context, local Key, patience time.D
 	if _, err := s.exchangeKey(ctx, "closing barrier after the run", patience, local); err != nil {
 		return err
 	}
-	return s.drain(ctx)
+	return s.drain(ctx, drainTimeout)
 }
 
-func (s *Session) drain(ctx context.Context) error {
+// Leave ends a run that has no closing barrier. It waits, at most for patience,
+// until the peer has closed its end, so that the queue pairs are there for as long
+// as the peer may still wait for an acknowledgement.
+func (s *Session) Leave(ctx context.Context, patience time.Duration) error {
+	if s.failed != nil {
+		return s.Close() // the peer has left
+	}
+	return s.drain(ctx, patience)
+}
+
+func (s *Session) drain(ctx context.Context, patience time.Duration) error {
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
 	// Without our end's close, two sides that drain would wait for each other.
 	if half, ok := s.conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
-	if err := s.conn.SetReadDeadline(time.Now().Add(drainTimeout)); err == nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(patience)); err == nil {
 		_, _ = io.Copy(io.Discard, s.conn)
 	}
 	return s.Close()

@@ -19,6 +19,8 @@ const (
 	// exitGrace is how long a run goes on after the peer's connection is closed,
 	// in a test where that may mean that the peer is done.
 	exitGrace = 500 * time.Millisecond
+	// leavePatience is how long to wait for the other side's end in that test.
+	leavePatience = 5 * time.Second
 )
 
 // guarded runs f with a context that ends with ctx, when the peer goes away, and

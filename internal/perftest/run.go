@@ -261,7 +261,10 @@ func (r *run) latency(ctx context.Context) error {
 			return r.out.row(row)
 		})
 	})
-	if err != nil || r.exitIsNoFailure() {
+	if err == nil && r.exitIsNoFailure() {
+		return r.session.Leave(ctx, leavePatience)
+	}
+	if err != nil {
 		return err
 	}
 	return r.finish(ctx)
