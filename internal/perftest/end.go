@@ -34,7 +34,7 @@ type end struct {
 
 // openEnd opens the device and checks all that needs no peer.
 func openEnd(config *Config, link link) (*end, error) {
-	e := &end{config: config, link: link, memory: newMemory(config.Memory)}
+	e := &end{config: config, link: link}
 	name, err := e.deviceName()
 	if err != nil {
 		return nil, err
@@ -43,6 +43,9 @@ func openEnd(config *Config, link link) (*end, error) {
 		return nil, err
 	}
 	if err := e.check(); err != nil {
+		return nil, errors.Join(err, e.dev.Close())
+	}
+	if e.memory, err = newMemory(config.Memory); err != nil {
 		return nil, errors.Join(err, e.dev.Close())
 	}
 	return e, nil
@@ -212,4 +215,4 @@ func cacheLine() int {
 	return n
 }
 
-func (e *end) close() error { return e.dev.CloseAll() }
+func (e *end) close() error { return errors.Join(e.dev.CloseAll(), e.memory.close()) }

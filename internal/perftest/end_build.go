@@ -142,6 +142,7 @@ func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) erro
 	} else {
 		p.mr, p.sendAt, p.recvAt = mrs[0], i*e.layout.slot, (c.QueuePairs+i)*e.layout.slot
 	}
+	p.stages = c.stages(p.mr)
 	l.pairs, e.pairs = append(l.pairs, p), append(e.pairs, p)
 	key, err := e.key(p)
 	e.keys = append(e.keys, key)

@@ -79,6 +79,7 @@ type parser struct {
 	ours map[string]bool
 
 	gidIndex, mtu, duration, margin, inline, outReads int
+	cuda                                              int
 	timeout                                           int
 	connection, atomic, only                          string
 	gbits, noPeak, unsorted, outJSON, help, version   bool
@@ -146,6 +147,9 @@ func (p *parser) finishValues() error {
 	}
 	if changed("inline_size") {
 		c.Inline = &p.inline
+	}
+	if changed("use_cuda") {
+		c.Memory.CUDA = &p.cuda
 	}
 	if changed("outs") {
 		c.OutReads = &p.outReads

@@ -101,6 +101,11 @@ func (p *parser) queueFlags() {
 		f.toggle(&c.Events, "events", "e", "sleep until the device's event instead of polling")
 		f.number(&c.Vector, "vector", "X", 0, 1<<16, "completion `vector` of -e: which of the device's interrupts")
 	}
+	if !c.Tool.Latency || c.Tool.Verb != VerbWrite {
+		f.number(&p.cuda, "use_cuda", "", 0, 1<<16, "take buffers from the GPU of this `number`, counted by CUDA")
+		f.text(&c.Memory.CUDABusID, "use_cuda_bus_id", "", "the same, by the GPU's PCI `address`")
+		f.toggle(&c.Memory.CUDADMABuf, "use_cuda_dmabuf", "", "register them as a dma-buf only (default: that, nvidia_peermem, or staged)")
+	}
 	f.toggle(&c.Memory.HugePages, "use_hugepages", "", "take buffers from the system's huge pages")
 	if !c.Tool.Latency {
 		f.toggle(&c.Memory.PerQueuePair, "mr_per_qp", "", "register memory for each queue pair by itself")

@@ -110,7 +110,9 @@ func TestBadCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"-R":                      "write_bw: -R/--rdma_cm: needs the RDMA connection manager, which this tool does not use yet: it connects over TCP",
 		"--rdma_cm":               "write_bw: -R/--rdma_cm: needs the RDMA connection manager, which this tool does not use yet: it connects over TCP",
-		"--use_cuda=0":            "write_bw: --use_cuda: needs GPU memory, which this tool does not use yet: its buffers are host memory",
+		"--use_rocm=0":            "write_bw: --use_rocm: is for accelerators that this tool does not drive; --use_cuda is for NVIDIA's",
+		"--use_cuda=-1":           "write_bw: --use_cuda: -1 is not in 0..65536",
+		"--use_cuda_dmabuf":       "write_bw: --use_cuda_dmabuf: needs --use_cuda or --use_cuda_bus_id",
 		"-e":                      "write_bw: -e/--events: does not go with writes, as in the C tool: the peer gets no completion to sleep for",
 		"-H":                      "write_bw: -H/--report-histogram: is for the latency tools",
 		"-o 4":                    "write_bw: -o/--outs: is for the tools of read and atomic",

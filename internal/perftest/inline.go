@@ -19,7 +19,8 @@ func (e *end) inlineLimit() int {
 	if c.Inline != nil {
 		return *c.Inline
 	}
-	if !c.Tool.Latency || c.Tool.Verb.brings() {
+	// The processor takes inline messages, and does not reach a GPU's memory.
+	if !c.Tool.Latency || c.Tool.Verb.brings() || c.Memory.onGPU() {
 		return 0
 	}
 	switch e.dev.Attributes().VendorID {

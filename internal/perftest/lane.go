@@ -83,7 +83,7 @@ func (l *lane) startClock() { l.start, l.now = time.Now(), 0 }
 
 // push puts what fits into the batches and posts all of them but the last, which
 // is left to whoever polls too. full tells that no more fits.
-func (l *lane) push() (last *pair, full bool, err error) {
+func (l *lane) push(ctx context.Context) (last *pair, full bool, err error) {
 	full = true
 	for _, p := range l.pairs {
 		room := p.room()
@@ -96,7 +96,9 @@ func (l *lane) push() (last *pair, full bool, err error) {
 			}
 		}
 		n := p.next(room)
-		l.add(p, n)
+		if err := l.add(ctx, p, n); err != nil {
+			return nil, false, err
+		}
 		last = p
 		full = full && n == room
 	}
@@ -110,7 +112,7 @@ func (l *lane) turn(ctx context.Context, mayPost bool) (sent, received int, err 
 	var last *pair
 	full := true
 	if mayPost {
-		if last, full, err = l.push(); err != nil {
+		if last, full, err = l.push(ctx); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -140,18 +142,25 @@ func ended(ctx context.Context) error {
 }
 
 // add puts the next n requests of a pair into its batch.
-func (l *lane) add(p *pair, n int) {
+func (l *lane) add(ctx context.Context, p *pair, n int) error {
 	for range n {
+		off := p.steps.next()
+		if p.stages {
+			if err := p.mr.SyncForAdapter(ctx, p.sendAt+off, l.size); err != nil {
+				return err
+			}
+		}
 		if l.peak {
 			l.postedAt = append(l.postedAt, l.now)
 		}
-		request := p.request(p.steps.next(), l.size, l.inline)
+		request := p.request(off, l.size, l.inline)
 		if !p.schedule.signalled(p.posted) {
 			request.Unsignaled()
 		}
 		p.posted++
 	}
 	l.posted += n
+	return nil
 }
 
 // collect takes stock of n completions and posts receives again. The time that it

@@ -106,6 +106,11 @@ func (r *rally) prepare(ctx context.Context) error {
 	if err := r.l.until(ctx, func() bool { return r.p.posted-r.p.completed < latencySends-1 }); err != nil {
 		return err
 	}
+	if r.p.stages {
+		if err := r.p.mr.SyncForAdapter(ctx, r.p.sendAt, r.l.size); err != nil {
+			return err
+		}
+	}
 	r.p.request(0, r.l.size, r.l.inline)
 	r.p.posted++
 	r.l.posted++

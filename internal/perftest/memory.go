@@ -13,6 +13,12 @@ type MemoryOptions struct {
 	HugePages bool
 	// PerQueuePair registers them for each queue pair by itself.
 	PerQueuePair bool
+	// CUDA is the number of the GPU that they lie on, and CUDABusID its PCI
+	// address in place of that; nil and empty are memory of the host.
+	CUDA      *int
+	CUDABusID string
+	// CUDADMABuf registers memory of a GPU as a dma-buf and not otherwise.
+	CUDADMABuf bool
 	// Ordered registers them without relaxed PCIe ordering.
 	Ordered bool
 }
@@ -23,10 +29,19 @@ type memory interface {
 	// alloc registers size bytes. The region's Bytes are nil where the processor
 	// does not reach them.
 	alloc(pd *verbs.PD, size int, access verbs.Access) (*verbs.MR, error)
+	// close is called when the device has been closed.
+	close() error
 }
 
 // newMemory returns the kind of memory that was asked for.
-func newMemory(o MemoryOptions) memory { return hostMemory{o.HugePages} }
+func newMemory(o MemoryOptions) (memory, error) {
+	if o.onGPU() {
+		return newGPUMemory(o)
+	}
+	return hostMemory{o.HugePages}, nil
+}
+
+func (o MemoryOptions) onGPU() bool { return o.CUDA != nil || o.CUDABusID != "" }
 
 // hostMemory is the machine's own.
 type hostMemory struct{ hugePages bool }
@@ -34,6 +49,8 @@ type hostMemory struct{ hugePages bool }
 func (m hostMemory) alloc(pd *verbs.PD, size int, access verbs.Access) (*verbs.MR, error) {
 	return pd.AllocMR(size, verbs.MROptions{Access: access, HugePages: m.hugePages})
 }
+
+func (hostMemory) close() error { return nil }
 
 // register makes one region, with relaxed PCIe ordering as perftest asks for it,
 // where the device and its library know that.

@@ -10,8 +10,9 @@ type pair struct {
 	send   *verbs.SendBatch
 	recv   *verbs.RecvBatch // nil with a shared queue
 	mr     *verbs.MR
-	slot   int // bytes of each of its two pieces of mr
-	sendAt int // where they begin
+	stages bool // messages are copied to mr before they are posted
+	slot   int  // bytes of each of its two pieces of mr
+	sendAt int  // where they begin
 	recvAt int
 	remote verbs.RemoteBuffer
 	// Of datagrams.

@@ -15,7 +15,8 @@ type refusedFlag struct{ long, short, reason string }
 const (
 	notOffered   = "is not offered by this tool"
 	needsCM      = "needs the RDMA connection manager, which this tool does not use yet: it connects over TCP"
-	needsGPU     = "needs GPU memory, which this tool does not use yet: its buffers are host memory"
+	laterGPU     = "is of later releases: this tool has --use_cuda, --use_cuda_bus_id and --use_cuda_dmabuf"
+	otherGPU     = "is for accelerators that this tool does not drive; --use_cuda is for NVIDIA's"
 	laterRelease = "belongs to later releases of the C tools than 4.5, whose protocol this tool speaks"
 	rawPackets   = "is for raw Ethernet packets, which this tool does not send"
 	dctOnly      = "is for DC connections; this tool has RC, UC and UD"
@@ -27,10 +28,8 @@ const (
 var refusedAlways = []refusedFlag{
 	{"rdma_cm", "R", needsCM}, {"com_rdma_cm", "z", needsCM}, {"comm_rdma_cm", "", needsCM}, {"tos", "T", needsCM},
 	{"retry_count", "", needsCM},
-	{"use_cuda", "", needsGPU}, {"use_cuda_bus_id", "", needsGPU}, {"use_cuda_dmabuf", "", needsGPU},
-	{"use_cuda_pcie_mapping", "", needsGPU}, {"use_data_direct", "", needsGPU}, {"cuda_mem_type", "", needsGPU},
-	{"gpu_touch", "", needsGPU}, {"use_rocm", "", needsGPU}, {"use_neuron", "", needsGPU}, {"use_hl", "", needsGPU},
-	{"use_musa", "", needsGPU}, {"use_opencl", "", needsGPU},
+	{"use_cuda_pcie_mapping", "", laterGPU}, {"use_data_direct", "", laterGPU}, {"cuda_mem_type", "", laterGPU}, {"gpu_touch", "", laterGPU},
+	{"use_rocm", "", otherGPU}, {"use_neuron", "", otherGPU}, {"use_hl", "", otherGPU}, {"use_musa", "", otherGPU}, {"use_opencl", "", otherGPU},
 	{"dualport", "O", "runs two ports of an old adapter as one; start a tool for each port"},
 	{"report-per-port", "", "goes with -O, which this tool does not have"},
 	{"mcg", "g", notOffered + ": multicast has no result that both sides agree on"},
@@ -90,6 +89,11 @@ func refusedFlags(tool Tool) []refusedFlag {
 	if tool.Verb != VerbSend {
 		list = append(list, refusedFlag{"rx-depth", "r", noReceives}, refusedFlag{"recv_post_list", "", noReceives},
 			refusedFlag{"use-srq", "", noReceives})
+	}
+	if tool.Verb == VerbWrite && tool.Latency {
+		for _, name := range []string{"use_cuda", "use_cuda_bus_id", "use_cuda_dmabuf"} {
+			list = append(list, refusedFlag{name, "", "goes with read_lat and send_lat, as in the C tools: a write is awaited by the processor, which does not see the GPU's memory"})
+		}
 	}
 	if tool.Verb == VerbWrite {
 		list = append(list, refusedFlag{"events", "e", "does not go with writes, as in the C tool: the peer gets no completion to sleep for"},

@@ -94,6 +94,9 @@ func (r *run) meet(ctx context.Context) (err error) {
 	if err := r.local.build(r.agreed); err != nil {
 		return err
 	}
+	if gpu, ok := r.local.memory.(*gpuMemory); ok {
+		fmt.Fprintf(r.stderr, "%s: %s\n", r.config.Tool.Name, gpu.note)
+	}
 	tool, keys := r.config.Tool, r.local.keys
 	if tool.Latency && tool.Verb != VerbSend {
 		if err := r.barrier(ctx); err != nil {
