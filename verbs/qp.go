@@ -431,6 +431,7 @@ func (qp *QP) Reset() error {
 		return err
 	}
 	qp.happened.lastReceive.Store(false)
+	qp.send.settleBinds(0)
 	return errors.Join(qp.send.restart(), qp.recv.restart())
 }
 
