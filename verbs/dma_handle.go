@@ -107,6 +107,9 @@ func (pd *PD) RegisterMRWith(h *DMAHandle, buf []byte, opts MROptions) (*MR, err
 			return nil, pd.dev.err(op, err)
 		}
 		defer h.obj.Done()
+		if h.dev != pd.dev {
+			return nil, pd.dev.err(op, errors.New("the DMA handle is of another device"))
+		}
 		init.Mask, init.DMAH = init.Mask|cverbs.IBV_REG_MR_MASK_DMAH, h.raw
 		parents = append(parents, &h.obj)
 	}
