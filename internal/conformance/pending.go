@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/gofabric/gofabric/verbs"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -19,6 +20,7 @@ var pendingCases = []Case{
 	{"WindowThatIsBoundKeepsBothRegions", windowKeepsBoth},
 	{"WindowsOfParentDomains", windowsOfParentDomains},
 	{"ReregisterFromManyGoroutines", reregisterMany},
+	{"XRCOpenedWhileItCloses", xrcOpenedWhileClosing},
 }
 
 // inlineFromIOVA: what is inline is read by the processor, which knows no iova.
@@ -191,4 +193,37 @@ func reregisterMany(r *Rig) {
 	}
 	require.Equal(r, 64, mr.Len())
 	require.NoError(r, mr.Close())
+}
+
+// xrcOpenedWhileClosing: whoever comes too late gets an error, and nobody a queue
+// pair that is gone.
+func xrcOpenedWhileClosing(r *Rig) {
+	x, err := r.Dev.OpenXRCD(verbs.XRCDOptions{})
+	if errors.Is(err, verbs.ErrNotSupported) {
+		return
+	}
+	require.NoError(r, err)
+	for range 50 {
+		qp, err := x.CreateQP(verbs.QPOptions{})
+		require.NoError(r, err)
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				for range 100 {
+					opened, err := x.OpenQP(qp.Num(), verbs.QPOptions{})
+					if err != nil {
+						return
+					}
+					_, err = opened.State()
+					assert.NoError(r, err)
+					assert.NoError(r, opened.Close())
+				}
+			}()
+		}
+		require.NoError(r, qp.Close())
+		wg.Wait()
+	}
+	require.NoError(r, x.Close())
 }
