@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -58,9 +59,9 @@ func (e *elsewhere) bring(piece *cverbs.SGE) error {
 	off := piece.Addr - mr.addr
 	switch {
 	case mr.buf == nil:
-		return fmt.Errorf("the memory of lkey 0x%x cannot be posted inline: it is not this process's", piece.LKey)
+		return fmt.Errorf("the memory of lkey 0x%x cannot be posted inline: it is not this process's: %w", piece.LKey, syscall.EFAULT)
 	case off > uint64(len(mr.buf)) || uint64(piece.Length) > uint64(len(mr.buf))-off:
-		return fmt.Errorf("%d bytes at 0x%x lie outside the memory of lkey 0x%x", piece.Length, piece.Addr, piece.LKey)
+		return fmt.Errorf("%d bytes at 0x%x lie outside the memory of lkey 0x%x: %w", piece.Length, piece.Addr, piece.LKey, syscall.EFAULT)
 	}
 	piece.Addr = mr.start() + off
 	return nil
