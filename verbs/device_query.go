@@ -182,7 +182,8 @@ const NoVLAN = -1
 
 // ResolveEthernet finds the Ethernet address and the VLAN (NoVLAN if there is
 // none) behind an address vector of a RoCE port. It asks the network's neighbours,
-// which may take seconds; a context that ends releases the caller at once.
+// which may take seconds; a context that ends releases the caller at once, and
+// closing the device waits for the answer.
 //
 // Implements: ibv_resolve_eth_l2_from_gid.
 func (d *Device) ResolveEthernet(ctx context.Context, av AddressVector) (mac net.HardwareAddr, vlan int, err error) {

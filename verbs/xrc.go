@@ -89,7 +89,7 @@ func (x *XRCD) CreateQP(opts QPOptions) (*QP, error) {
 
 // OpenQP opens the receiving queue pair of the domain that has this number, made
 // in this process or another. Closing it leaves the queue pair to the others that
-// have it open.
+// have it open. It fails with syscall.EINVAL if the domain has no such queue pair.
 //
 // Implements: ibv_open_qp.
 func (x *XRCD) OpenQP(number uint32, opts QPOptions) (*QP, error) {

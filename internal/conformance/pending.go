@@ -22,6 +22,7 @@ var pendingCases = []Case{
 	{"WindowsOfParentDomains", windowsOfParentDomains},
 	{"ReregisterFromManyGoroutines", reregisterMany},
 	{"XRCOpenedWhileItCloses", xrcOpenedWhileClosing},
+	{"XRCStateIsThatOfAllHandles", xrcSharedState},
 	{"WindowsThatEverybodyCloses", windowsEverybodyCloses},
 }
 
@@ -277,4 +278,31 @@ func (e *End) failed() bool {
 	state, err := e.QP.State()
 	require.NoError(e.r, err)
 	return state == verbs.StateErr
+}
+
+// xrcSharedState: what one handle of a queue pair did counts for the others.
+func xrcSharedState(r *Rig) {
+	x, err := r.Dev.OpenXRCD(verbs.XRCDOptions{})
+	if errors.Is(err, verbs.ErrNotSupported) {
+		return
+	}
+	require.NoError(r, err)
+	qp, err := x.CreateQP(verbs.QPOptions{})
+	require.NoError(r, err)
+	opened, err := x.OpenQP(qp.Num(), verbs.QPOptions{})
+	require.NoError(r, err)
+	require.NoError(r, qp.Init())
+	rights := verbs.QPAttr{State: verbs.StateInit, Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead}
+	require.NoError(r, opened.Modify(rights, verbs.AttrState|verbs.AttrAccess), "from INIT to INIT")
+	attr, err := qp.Query(verbs.AttrAccess)
+	require.NoError(r, err)
+	require.Equal(r, rights.Access, attr.Access)
+	require.NoError(r, opened.Reset())
+	require.Error(r, qp.Modify(rights, verbs.AttrState|verbs.AttrAccess), "from RESET")
+	require.NoError(r, qp.Init())
+	require.NoError(r, qp.Close())
+	require.NoError(r, opened.Close())
+	_, err = x.OpenQP(qp.Num(), verbs.QPOptions{})
+	require.Error(r, err)
+	require.NoError(r, x.Close())
 }
