@@ -26,6 +26,8 @@ type Device struct {
 	channel   *eventChannel // of the CQs with events; made at the first of them
 
 	async *asyncReader
+
+	elsewhere elsewhere
 }
 
 // Open opens a device by its kernel name, such as "mlx5_0". Devices lists the
@@ -152,6 +154,9 @@ func (d *Device) Port(number int) (PortAttr, error) {
 }
 
 func (d *Device) checkPort(number int) error {
+	if d == nil || d.async == nil {
+		return d.err("use port", ErrClosed) // it was never opened
+	}
 	if number >= 1 && number <= d.attr.Ports {
 		return nil
 	}
