@@ -63,15 +63,31 @@ func (c *Conn) Close() error {
 
 // Shutdown is Close within a context. When that ends, the connection is closed
 // all the same, and the peer gets an error in place of io.EOF unless it had closed
-// its side.
+// its side. Of several calls at once, the first whose context ends decides.
 func (c *Conn) Shutdown(ctx context.Context) error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
+	c.beginClose(ctx)
+	defer func() { <-c.closing }()
 	if c.closed {
 		return nil
 	}
 	err := c.drain(ctx)
 	return errors.Join(err, c.fault("close", c.teardown(verbs.ErrClosed)))
+}
+
+// beginClose takes the token. Whoever has it may be waiting for the peer, in a
+// context of its own: it is not waited for longer than ctx lasts.
+func (c *Conn) beginClose(ctx context.Context) {
+	select {
+	case c.closing <- struct{}{}:
+		return
+	default:
+	}
+	select {
+	case c.closing <- struct{}{}:
+	case <-ctx.Done():
+		c.fail(verbs.ErrClosed)
+		c.closing <- struct{}{}
+	}
 }
 
 // drain sends this side's end and waits for the peer's.
@@ -98,15 +114,17 @@ func (c *Conn) drain(ctx context.Context) error {
 }
 
 // Abort ends the connection at once: what is under way may be lost, and the peer
-// gets ErrPeerAborted, or ErrPeerGone if that cannot be told any more.
+// gets ErrPeerAborted, or ErrPeerGone if that cannot be told any more. A Close or
+// Shutdown that waits for the peer waits no longer, and answers verbs.ErrClosed.
 func (c *Conn) Abort() error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	if c.closed {
-		return nil
-	}
 	if c.over() == nil && c.peerHeard() {
 		c.tellAbort()
+	}
+	c.fail(verbs.ErrClosed)
+	c.closing <- struct{}{}
+	defer func() { <-c.closing }()
+	if c.closed {
+		return nil
 	}
 	return c.fault("abort", c.teardown(verbs.ErrClosed))
 }
@@ -147,6 +165,8 @@ func (c *Conn) teardown(reason error) error {
 	c.shard.remove(c)
 	s := &c.send
 	s.mu.Lock()
+	// What was flushed, or never posted, has ended too; nobody else counts now.
+	s.sent.Store(s.tail)
 	s.reap(s.tail)
 	for _, buf := range s.outbox {
 		buf.done()

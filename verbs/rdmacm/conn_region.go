@@ -104,6 +104,9 @@ func checkRegion(name string, mr *verbs.MR, off, n int, access RegionAccess) err
 	if len(name) > maxName {
 		return fmt.Errorf("a name of %d bytes: %d are allowed", len(name), maxName)
 	}
+	if mr == nil {
+		return errNoMemory
+	}
 	if off < 0 || n < 1 || off > mr.Len()-n {
 		return fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len())
 	}

@@ -22,6 +22,29 @@ func TestConnLoop(t *testing.T) { connsuite.Run(t, "loop0") }
 // first.
 func TestConn(t *testing.T) { connsuite.Run(t, testutil.Device(t)) }
 
+// TestConnNil gives nothing where something is needed.
+func TestConnNil(t *testing.T) {
+	ctx := patiently(t)
+	a, _ := loopPair(t, rdmacm.ConnOptions{})
+	_, err := rdmacm.NewHub(nil, rdmacm.HubOptions{})
+	require.Error(t, err)
+	_, _, err = rdmacm.Pair(ctx, a.Hub(), nil, rdmacm.ConnOptions{})
+	require.Error(t, err)
+	_, err = a.Hub().Wrap(nil, 0, 1, nil)
+	require.Error(t, err)
+	_, err = a.Advertise(ctx, "nothing", nil, 0, 1, rdmacm.RegionRead)
+	require.Error(t, err)
+	require.ErrorIs(t, a.SendBuffer(ctx, nil), rdmacm.ErrBufferInUse)
+	require.Error(t, a.Read(ctx, nil, 0, make([]byte, 1)))
+	var none *rdmacm.Buffer
+	none.Release()
+	var zero rdmacm.Buffer
+	zero.Release()
+	require.Empty(t, zero.Bytes())
+	require.ErrorIs(t, a.SendBuffer(ctx, &zero), rdmacm.ErrBufferInUse)
+	rdmacm.Message{}.Release()
+}
+
 // loopPair makes a connection on the in-process device.
 func loopPair(t testing.TB, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {
 	dev, err := verbs.Open("loop0")
