@@ -165,7 +165,7 @@ func TestCopyOverAddresses(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, args := range []string{"", "--to x", "file", "--dial a:1", "--dial a:1 --to x file", "--listen :0", "--listen :0 --to x file", "--nonsense"} {
+	for _, args := range []string{"", "--to x", "file", "--dial a:1", "--dial a:1 --to x file", "--listen :0", "--listen :0 --to x file", "--listen :0 --dial a:1", "--nonsense"} {
 		require.Error(t, run(t.Context(), strings.Fields(args), &bytes.Buffer{}), args)
 	}
 }

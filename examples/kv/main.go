@@ -58,6 +58,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
+	if c.listen != "" && (c.dial != "" || f.NArg() > 0) {
+		return errors.New("--listen goes without --dial and without a command")
+	}
 	if c.listen != "" {
 		return c.withServer(func(hub *rdmacm.Hub, s *Server) error { return c.serve(ctx, hub, s, out) })
 	}
