@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +78,9 @@ func TestCopyOnDevice(t *testing.T) {
 
 func TestWhatCannotBeCopied(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{filepath.Join(dir, "missing"), dir} {
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, name := range []string{filepath.Join(dir, "missing"), dir, pipe} {
 		require.Error(t, run(t.Context(), []string{"--to", dir, name}, &bytes.Buffer{}))
 	}
 	err := run(t.Context(), append([]string{"--to", filepath.Join(dir, "missing")}, files(t)...), &bytes.Buffer{})

@@ -355,6 +355,7 @@ func (c *Conn) dispatch(k kind, slot int, body []byte) error {
 		credited = k == kindRevoke
 	case kindEnd:
 		r.end()
+		c.regions.end()
 	case kindAbort:
 		err = ErrPeerAborted
 	}

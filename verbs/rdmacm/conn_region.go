@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -60,7 +61,7 @@ type regions struct {
 	own     map[uint32]*Region
 	byName  map[string]*RemoteRegion
 	byID    map[uint32]*RemoteRegion
-	learned chan struct{} // closed and made anew when a region becomes known
+	learned chan struct{} // closed and made anew when a region becomes known, or none will
 	revoked []uint32      // to be confirmed to the peer
 }
 
@@ -199,9 +200,21 @@ func (r *regions) learn(c *Conn, note regionNote) error {
 	}
 	remote := &RemoteRegion{c: c, note: note}
 	r.byID[note.id], r.byName[note.name] = remote, remote
+	r.wake()
+	return nil
+}
+
+// end takes note that the peer advertises no more, which recvSide.atEnd says.
+func (r *regions) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wake()
+}
+
+// wake has those who wait look again. The lock is held.
+func (r *regions) wake() {
 	close(r.learned)
 	r.learned = make(chan struct{})
-	return nil
 }
 
 // revoke has a region used no more.
@@ -269,7 +282,7 @@ func (r *regions) unuse(remote *RemoteRegion) {
 }
 
 // Region returns the peer's region of a name, waiting until the peer has
-// advertised it.
+// advertised it. It returns io.EOF when the peer has closed its side and had not.
 func (c *Conn) Region(ctx context.Context, name string) (*RemoteRegion, error) {
 	const op = "find region"
 	for {
@@ -278,6 +291,9 @@ func (c *Conn) Region(ctx context.Context, name string) (*RemoteRegion, error) {
 		c.regions.mu.Unlock()
 		if r != nil {
 			return r, nil
+		}
+		if c.recv.atEnd() {
+			return nil, io.EOF
 		}
 		select {
 		case <-learned:
