@@ -25,10 +25,12 @@ func (c *Conn) CloseWrite(ctx context.Context) error {
 }
 
 // settled waits until the last message was posted and its completion came. A wait
-// is in steps, for want of anybody to wake it: it happens once in a connection.
+// is in steps, for want of anybody to wake it: it happens once in a connection. They
+// become longer, since a thousand connections may be waiting at once.
 func (s *sendSide) settled(ctx context.Context, posted func() bool) error {
-	const step = 200 * time.Microsecond
-	tick := time.NewTicker(step)
+	const shortest, longest = 200 * time.Microsecond, 20 * time.Millisecond
+	step := shortest
+	tick := time.NewTimer(step)
 	defer tick.Stop()
 	for {
 		// Whether it is over is asked first: the completion came before.
@@ -44,6 +46,8 @@ func (s *sendSide) settled(ctx context.Context, posted func() bool) error {
 		}
 		select {
 		case <-tick.C:
+			step = min(2*step, longest)
+			tick.Reset(step)
 		case <-s.c.dead:
 		case <-ctx.Done():
 			return ctx.Err()

@@ -4,6 +4,7 @@ package rdmacm_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,25 @@ func TestConnNil(t *testing.T) {
 	require.Empty(t, zero.Bytes())
 	require.ErrorIs(t, a.SendBuffer(ctx, &zero), rdmacm.ErrBufferInUse)
 	rdmacm.Message{}.Release()
+}
+
+// TestConnsCloseAtOnce closes a thousand ends together: those that wait must leave
+// the processor to those that work.
+func TestConnsCloseAtOnce(t *testing.T) {
+	first, other := loopPair(t, rdmacm.ConnOptions{})
+	conns := []*rdmacm.Conn{first, other}
+	for range 500 {
+		a, b := onHub(t, first.Hub(), rdmacm.ConnOptions{Window: 8, BufferSize: 1024, Large: 1, Linger: 30 * time.Second})
+		conns = append(conns, a, b)
+	}
+	errs := make(chan error, len(conns))
+	for _, c := range conns {
+		go func() { errs <- c.Close() }()
+	}
+	for range conns {
+		assert.NoError(t, <-errs)
+	}
+	assert.Zero(t, first.Hub().Stats().Conns)
 }
 
 // loopPair makes a connection on the in-process device.
