@@ -27,7 +27,7 @@ func (f flags) toggle(dst *bool, long, short, usage string) {
 }
 
 func (f flags) text(dst *string, long, short, usage string) {
-	f.set.StringVarP(dst, long, short, *dst, usage)
+	f.set.VarP((*word)(dst), long, short, usage)
 }
 
 func (p *parser) connectionFlags() {

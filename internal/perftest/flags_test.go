@@ -129,6 +129,8 @@ func TestBadCommandLines(t *testing.T) {
 		"--output=latency":        "write_bw: --output: this tool has bandwidth and message_rate",
 		"--output=x":              `write_bw: --output: "x" is not one of bandwidth, message_rate, latency`,
 		"--bind=x":                `write_bw: --bind: "x" is neither "near" nor a list of CPUs like 0-3,8`,
+		"--plot=":                 "write_bw: --plot: the value is empty; leave the flag out for the default",
+		"--ib-dev= -n 5":          "write_bw: -d/--ib-dev: the value is empty; leave the flag out for the default",
 		"--compare=x host":        "write_bw: --compare: runs both ends on this machine: leave the host out",
 		"-w 0":                    `write_bw: -w/--limit_bw: "0" is not a number above zero`,
 		"-I 913":                  "write_bw: -I/--inline_size: 913 is not in 0..912",

@@ -91,7 +91,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 	if r.agreed, err = r.session.Prologue(ctx, r.local.host()); err != nil {
 		return err
 	}
-	if err := r.local.build(r.agreed); err != nil {
+	if err := r.local.build(ctx, r.agreed); err != nil {
 		return err
 	}
 	if gpu, ok := r.local.memory.(*gpuMemory); ok {
