@@ -1,6 +1,7 @@
 package perftest
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gofabric/gofabric/verbs"
@@ -51,7 +52,7 @@ func (c *Config) cqDepth(pairs int) int {
 }
 
 // build makes the memory and the queue pairs, once both sides have agreed.
-func (e *end) build(agreed Agreement) error {
+func (e *end) build(ctx context.Context, agreed Agreement) error {
 	c := e.config
 	pd, err := e.dev.AllocPD()
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *end) build(agreed Agreement) error {
 		e.lanes = append(e.lanes, l)
 	}
 	for i := range c.QueuePairs {
-		if err := e.addPair(pd, srq, i, mrs); err != nil {
+		if err := e.addPair(ctx, pd, srq, i, mrs); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ func (e *end) registerAll(pd *verbs.PD) ([]*verbs.MR, error) {
 }
 
 // addPair makes a queue pair, the i-th.
-func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
+func (e *end) addPair(ctx context.Context, pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
 	c, l := e.config, e.lanes[i%len(e.lanes)]
 	opts := verbs.QPOptions{
 		Type:   c.Connection,
@@ -129,7 +130,7 @@ func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) erro
 	if e.gid != nil {
 		opts.GIDIndex = &e.gid.Index
 	}
-	qp, err := e.link.create(pd, opts)
+	qp, err := e.link.create(ctx, e, pd, opts)
 	if err != nil {
 		return err
 	}
