@@ -77,6 +77,7 @@ var variants = []variant{
 	{name: "-R -T 32", args: "-R -T 32 -n 20", only: anyKind, iterations: 20},
 	{name: "-z", args: "-z -n 20", only: anyKind, smoke: func(k kind) bool { return k.name == "read_bw" }, iterations: 20},
 	{name: "-z -q 4", args: "-z -q 4 -n 20", only: bandwidth, iterations: 20, queuePairs: 4},
+	{name: "-z -c UD", args: "-z -c UD -n 20", only: sends, iterations: 20, datagram: true},
 }
 
 // cm tells that the connection manager carries the control connection.
