@@ -57,6 +57,7 @@ func newDevice(name string, ctx cverbs.Context) (*Device, error) {
 		return nil, errors.Join(&OpError{Op: "query device", Device: name, Err: err}, ctx.Close())
 	}
 	d.attr = deviceAttr(&raw)
+	d.attr.CompVectors = ctx.Vectors()
 	if d.async, err = d.readEvents(); err != nil {
 		return nil, errors.Join(&OpError{Op: "read asynchronous events", Device: name, Err: err}, ctx.Close())
 	}

@@ -163,7 +163,7 @@ func (p *Pending) start(ctx context.Context, l link) (*Conn, error) {
 	if l != nil {
 		go c.watch(l.Gone())
 	}
-	err := ctx.Err()
+	var err error
 	select {
 	case <-c.greeted:
 		return c, nil
