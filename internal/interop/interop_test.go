@@ -77,6 +77,10 @@ func run(t *testing.T, ctx context.Context, v variant, serverTool, clientTool pa
 	with := func(device string) []string { return append([]string{"-F", "-d", device}, v.flags()...) }
 	for try := 1; ; try++ {
 		p := pairs.Pair{Server: serverTool, Client: clientTool, Port: freePort(), ServerArgs: with(serverDevice), ClientArgs: with(clientDevice)}
+		if v.cm() {
+			// An address leads to its own device, at both ends.
+			p.CM, p.Host, p.ClientArgs = true, serverAddress, with(serverDevice)
+		}
 		server, client, err = p.Run(ctx)
 		flaw := ""
 		switch {

@@ -85,7 +85,7 @@ func (e *end) build(ctx context.Context, agreed Agreement) error {
 		e.lanes = append(e.lanes, l)
 	}
 	for i := range c.QueuePairs {
-		if err := e.addPair(pd, srq, i, mrs); err != nil {
+		if err := e.addPair(ctx, pd, srq, i, mrs); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (e *end) registerAll(ctx context.Context, pd *verbs.PD) ([]*verbs.MR, error
 }
 
 // addPair makes a queue pair, the i-th.
-func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
+func (e *end) addPair(ctx context.Context, pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
 	c, l := e.config, e.lanes[i%len(e.lanes)]
 	opts := verbs.QPOptions{
 		Type:   c.Connection,
@@ -132,7 +132,7 @@ func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) erro
 	if e.gid != nil {
 		opts.GIDIndex = &e.gid.Index
 	}
-	qp, err := e.link.create(pd, opts)
+	qp, err := e.link.create(ctx, e, pd, opts)
 	if err != nil {
 		return err
 	}

@@ -210,6 +210,9 @@ func (o *output) info() report.Info {
 		RelaxedOrdering: local.relaxed,
 		MTU:             o.run.agreed.MTU.Bytes(),
 		LinkType:        o.linkType(),
+		CMPairs:         c.CMPairs,
+		CMControl:       c.CMControl,
+		TypeOfService:   c.TypeOfService,
 	}
 	if local.info.NodeType == verbs.NodeRNIC {
 		info.Transport = "IW"
