@@ -83,13 +83,13 @@ type Description struct {
 // Describe tells about a counter by its name, and of an unknown one that it counts
 // events of no severity: vendors add names freely.
 func Describe(source Source, name string) Description {
-	info, known := Description{}, false
+	var info Description
 	switch source {
 	case Port:
-		info, known = portCounters[name]
+		info = portCounters[name]
 	case Vendor:
-		info, known = vendorCounters[name]
-		if !known {
+		var known bool
+		if info, known = vendorCounters[name]; !known {
 			info = vendorByWords(name)
 		}
 	case Interface, Ethtool:
