@@ -55,6 +55,16 @@ static int set_nonblocking(const struct gf1_rs *v, int fd)
 	return CALL(rc, rfcntl, fd, F_SETFL, O_NONBLOCK);
 }
 
+/* A stream's number is the descriptor of its channel of connection events, which
+ * the library leaves blocking if the rsocket is connected by then. Its own thread and
+ * rclose read there: whoever comes second would wait for an event that is gone. */
+static int set_channel_nonblocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? errno : 0;
+}
+
 int gf1_rs_open(const struct gf1_rs *v, int domain, int type, int *fd)
 {
 	int rc = CALL(*fd, rsocket, domain, type, 0);
@@ -92,7 +102,9 @@ int gf1_rs_accept(const struct gf1_rs *v, int fd, int *accepted)
 
 	if (rc != 0)
 		return rc;
-	rc = set_nonblocking(v, *accepted);
+	rc = set_channel_nonblocking(*accepted);
+	if (rc == 0)
+		rc = set_nonblocking(v, *accepted);
 	if (rc != 0)
 		gf1_rs_close(v, *accepted);
 	return rc;
@@ -229,12 +241,25 @@ int gf1_rs_iounmap(const struct gf1_rs *v, int fd, void *buf, size_t len)
 	return CALL(rc, riounmap, fd, buf, len);
 }
 
+/* The library does not return from a write across the end of a mapping, so each
+ * call stays in a page; mappings are of whole pages. */
 int gf1_rs_iowrite(const struct gf1_rs *v, int fd, const void *buf, size_t len, off_t offset, size_t *n)
 {
 	int rc = is_over(v, fd);
 
-	*n = 0;
-	return rc != 0 ? rc : COUNT(n, riowrite, fd, buf, len, offset, 0);
+	for (*n = 0; rc == 0 && *n < len;) {
+		size_t count, part = GF1_RS_PAGE - (size_t)offset % GF1_RS_PAGE;
+
+		if (part > len - *n)
+			part = len - *n;
+		rc = COUNT(&count, riowrite, fd, (const char *)buf + *n, part, offset, 0);
+		*n += count;
+		offset += (off_t)count;
+		if (count < part)
+			break;
+	}
+	/* What went counts; the next call tells what stopped it. */
+	return *n > 0 ? 0 : rc;
 }
 
 /* A time limit is not to be had from the library: in rdma-core 44 the rpoll after

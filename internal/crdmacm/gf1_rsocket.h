@@ -56,6 +56,9 @@ enum {
 	GF1_RDMA_IOMAPSIZE = 3,
 };
 
+/* What mappings begin and end at. */
+enum { GF1_RS_PAGE = 4096 };
+
 /* The rsocket does not block. */
 int gf1_rs_open(const struct gf1_rs *v, int domain, int type, int *fd);
 int gf1_rs_bind(const struct gf1_rs *v, int fd, void *addr, int len);

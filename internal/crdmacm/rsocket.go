@@ -18,6 +18,7 @@ var (
 	_ [0]struct{} = [RDMA_RQSIZE - C.GF1_RDMA_RQSIZE]struct{}{}
 	_ [0]struct{} = [RDMA_INLINE - C.GF1_RDMA_INLINE]struct{}{}
 	_ [0]struct{} = [RDMA_IOMAPSIZE - C.GF1_RDMA_IOMAPSIZE]struct{}{}
+	_ [0]struct{} = [IOPage - C.GF1_RS_PAGE]struct{}{}
 	_ [0]struct{} = [unsafe.Sizeof(PollFD{}) - C.sizeof_struct_pollfd]struct{}{}
 )
 
@@ -184,11 +185,18 @@ func (s RSocket) IOWrite(b []byte, offset int64) (int, error) {
 }
 
 // RPoller waits for rsockets, in C and in the calling thread.
-type RPoller struct{ event, timer C.int }
+type RPoller struct {
+	v            *C.struct_gf1_rs
+	event, timer C.int
+}
 
 // NewRPoller makes the descriptors that end a Wait.
 func NewRPoller() (*RPoller, error) {
-	p := new(RPoller)
+	v, err := rsockets()
+	if err != nil {
+		return nil, err
+	}
+	p := &RPoller{v: v}
 	if rc := C.gf1_rs_wakers(&p.event, &p.timer); rc != 0 {
 		return nil, errno(rc)
 	}
@@ -201,10 +209,10 @@ func (p *RPoller) Own() [2]PollFD {
 }
 
 // Wait waits until an entry is ready: one of rsockets, or its own after Wake and
-// Alarm. Without rsockets it is not to be called before one was opened.
+// Alarm.
 func (p *RPoller) Wait(fds []PollFD) error {
 	for {
-		rc := C.gf1_rs_poll(rsTable, (*C.struct_pollfd)(unsafe.Pointer(unsafe.SliceData(fds))), C.int(len(fds)))
+		rc := C.gf1_rs_poll(p.v, (*C.struct_pollfd)(unsafe.Pointer(unsafe.SliceData(fds))), C.int(len(fds)))
 		if err := errno(rc); err != syscall.EINTR {
 			C.gf1_rs_drain(p.event)
 			return err

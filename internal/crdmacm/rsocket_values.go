@@ -36,6 +36,9 @@ const (
 	POLLHUP = 0x10
 )
 
+// IOPage is what mappings begin and end at.
+const IOPage = 4096
+
 // PollFD is struct pollfd.
 type PollFD struct {
 	FD              int32

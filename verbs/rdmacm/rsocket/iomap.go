@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/gofabric/gofabric/internal/crdmacm"
 	"github.com/gofabric/gofabric/internal/life"
 )
 
@@ -22,15 +23,19 @@ type IOMap struct {
 	mem []byte
 }
 
+// IOPage is what the size and the offset of a mapping are multiples of.
+const IOPage = crdmacm.IOPage
+
 // MapIO allocates memory of a size in bytes and lets the peer write to it, from
-// an offset of the program's choice on. The peer learns of it with this side's next
+// an offset of the program's choice on; both are multiples of IOPage. The peer learns of it with this side's next
 // Write. It can know as many mappings as its own IOMaps says; one more is
 // syscall.ENOMEM.
 //
 // Implements: riomap.
 func (c *Conn) MapIO(size int, offset int64) (*IOMap, error) {
-	if size <= 0 || size > math.MaxUint32 || offset < 0 || offset > math.MaxInt64-int64(size) {
-		return nil, c.fail("map", fmt.Errorf("%d bytes at offset %d: want 1 to 2^32-1 bytes and an offset from 0", size, offset))
+	if size <= 0 || size > math.MaxUint32 || offset < 0 || offset > math.MaxInt64-int64(size) ||
+		size%IOPage != 0 || offset%IOPage != 0 {
+		return nil, c.fail("map", fmt.Errorf("%d bytes at offset %d: want less than 4 GiB and an offset from 0, in multiples of %d", size, offset, IOPage))
 	}
 	mem, err := allocate(size)
 	if err != nil {
@@ -91,6 +96,9 @@ func (m *IOMap) CloseAll() error { return m.Close() }
 // WriteAt writes to memory that the peer mapped, at the peer's offsets. The peer's
 // program is not told; a Write that follows arrives after the data. It ends with the
 // deadline of writes. Where nothing is mapped the error is ErrNotMapped.
+//
+// A peer in C has to map whole pages as well: the library (rdma-core 44 to 64) never
+// returns from a write across a mapping's end, so each of its calls stays in a page.
 //
 // Implements: riowrite, rpoll.
 func (c *Conn) WriteAt(b []byte, offset int64) (n int, err error) {
