@@ -24,10 +24,15 @@ static int errno_or_io(void)
 	return errno != 0 ? errno : EIO;
 }
 
-/* An answer that is to come later is neither a success nor a failure to note. */
+/* An answer that is to come later is neither a success nor a failure to note; for a
+ * connection it says that connecting began. */
 static int ended(struct gf1_seen *seen, int rc)
 {
-	return rc == EAGAIN || rc == EINPROGRESS ? rc : gf1_saw(seen, rc);
+	if (rc == EINPROGRESS)
+		gf1_saw(seen, 0);
+	else if (rc != EAGAIN)
+		gf1_saw(seen, rc);
+	return rc;
 }
 
 /* Calls a function that answers -1 when it failed, and notes how it ended. */

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -17,7 +18,8 @@ import (
 type Conn struct {
 	*socket
 	readOff, writeOff atomic.Bool
-	broken            error // why the stream ended early; of whoever reads
+	broken            error    // why the stream ended early; of whoever reads
+	maps              sync.Map // of *IOMap, those that the library knows
 }
 
 var (
@@ -186,7 +188,7 @@ func (c *Conn) CloseWrite() error {
 // own, once the adapter gives up. More than one call does no harm.
 //
 // Implements: rclose.
-func (c *Conn) Close() error { return c.fail("close", c.close(nil)) }
+func (c *Conn) Close() error { return c.fail("close", c.close(c.unmapAll)) }
 
 // CloseAll is Close.
 func (c *Conn) CloseAll() error { return c.Close() }

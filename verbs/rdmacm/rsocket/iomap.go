@@ -41,10 +41,17 @@ func (c *Conn) MapIO(size int, offset int64) (*IOMap, error) {
 	if err != nil {
 		return nil, c.fail("map", err)
 	}
-	if err := c.quick(func() error { return c.fd.IOMap(mem, offset) }); err != nil {
+	m := &IOMap{conn: c, offset: offset, mem: mem}
+	err = c.quick(func() error {
+		err := c.fd.IOMap(mem, offset)
+		if err == nil {
+			c.maps.Store(m, nil)
+		}
+		return err
+	})
+	if err != nil {
 		return nil, c.fail("map", errors.Join(err, release(mem)))
 	}
-	m := &IOMap{conn: c, offset: offset, mem: mem}
 	life.Enter(&m.life, m, fmt.Sprintf("rsocket mapping of %d bytes at %d", size, offset))
 	return m, nil
 }
@@ -70,7 +77,7 @@ func (m *IOMap) Close() error {
 	if m.mem == nil {
 		return nil
 	}
-	err := m.conn.quick(func() error { return m.conn.fd.IOUnmap(m.mem) })
+	err := m.conn.quick(func() error { return m.conn.unmap(m) })
 	if errors.Is(err, ErrClosed) {
 		// The device may write until the rsocket is gone.
 		err = nil
@@ -88,6 +95,23 @@ func (m *IOMap) Close() error {
 	}
 	m.mem = nil
 	return nil
+}
+
+// unmap takes a mapping back that the library has. Its memory does not change while
+// the library knows it.
+func (c *Conn) unmap(m *IOMap) error {
+	if _, mapped := c.maps.LoadAndDelete(m); !mapped {
+		return nil
+	}
+	return c.fd.IOUnmap(m.mem)
+}
+
+// unmapAll is for Close: rclose never returns while there are mappings.
+func (c *Conn) unmapAll() {
+	c.maps.Range(func(m, _ any) bool {
+		_ = c.unmap(m.(*IOMap))
+		return true
+	})
 }
 
 // CloseAll is Close.

@@ -19,7 +19,9 @@ import (
 const MaxDatagram = 2000
 
 // PacketConn sends and receives datagrams. It is safe for concurrent use, and a
-// net.PacketConn. Datagrams can be lost, as with UDP. The first ones to a peer go by
+// net.PacketConn. It is for InfiniBand: on RoCE the library (rdma-core 44 to 64) asks
+// for an address handle without the global route that RoCE needs, so that the first
+// datagram to a peer, and DialPacket, fail with the kernel's errno. Datagrams can be lost, as with UDP. The first ones to a peer go by
 // UDP itself, until the library has found its queue pair.
 type PacketConn struct {
 	*socket
