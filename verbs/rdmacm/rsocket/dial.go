@@ -29,7 +29,7 @@ func Dial(ctx context.Context, addr string, o Options) (*Conn, error) {
 	if err != nil {
 		return nil, opError("dial", rdmacm.Addr{}, peer, err)
 	}
-	s, err := open(sa, crdmacm.SOCK_STREAM, o.Linger)
+	s, err := open(sa, crdmacm.SOCK_STREAM, o.Linger, &streams)
 	if err != nil {
 		return nil, opError("dial", rdmacm.Addr{}, peer, err)
 	}

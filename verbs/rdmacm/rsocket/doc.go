@@ -40,6 +40,8 @@
 //
 // librdmacm has a thread while there are listeners, one while there are
 // connections, one while there are datagram rsockets, and one for keep-alive messages.
-// It answers a connection request in the first of these, for all listeners one after
+// Before rdma-core 53 these threads corrupt their memory when a fourth rsocket comes;
+// the package answers ErrTooMany instead: update the library for more than three
+// connections. The first thread answers a connection request for all listeners one after
 // the other.
 package rsocket

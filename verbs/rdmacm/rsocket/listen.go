@@ -31,7 +31,7 @@ func Listen(addr string, o Options) (*Listener, error) {
 	if err != nil {
 		return nil, opError("listen", local, rdmacm.Addr{}, err)
 	}
-	s, err := open(sa, crdmacm.SOCK_STREAM, o.Linger)
+	s, err := open(sa, crdmacm.SOCK_STREAM, o.Linger, &listeners)
 	if err != nil {
 		return nil, opError("listen", local, rdmacm.Addr{}, err)
 	}
@@ -85,7 +85,7 @@ func (l *Listener) AcceptContext(ctx context.Context) (*Conn, error) {
 	var s *socket
 	err := l.do(ctx, &l.in, func() (bool, error) {
 		var err error
-		s, err = wrap(l.linger, l.fd.Accept)
+		s, err = wrap(l.linger, &streams, l.fd.Accept)
 		return err == nil, err
 	})
 	if err != nil {

@@ -91,7 +91,7 @@ func packetConn(local *crdmacm.Sockaddr, o Options) (*PacketConn, error) {
 	} else if len(devices) == 0 {
 		return nil, syscall.ENODEV
 	}
-	s, err := open(local, crdmacm.SOCK_DGRAM, o.Linger)
+	s, err := open(local, crdmacm.SOCK_DGRAM, o.Linger, &packets)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type socket struct {
 	life        life.Object
 	fd          crdmacm.RSocket
 	poller      *poller
+	counted     *count
 	linger      time.Duration
 	local, peer rdmacm.Addr
 	in, out     side
@@ -43,17 +44,22 @@ type side struct {
 
 // open makes an rsocket for an address's family. Whoever gets it enters it into
 // the registry, or discards it.
-func open(family *crdmacm.Sockaddr, kind int, linger time.Duration) (*socket, error) {
-	return wrap(linger, func() (crdmacm.RSocket, error) { return crdmacm.OpenRSocket(family, kind) })
+func open(family *crdmacm.Sockaddr, kind int, linger time.Duration, in *count) (*socket, error) {
+	return wrap(linger, in, func() (crdmacm.RSocket, error) { return crdmacm.OpenRSocket(family, kind) })
 }
 
-func wrap(linger time.Duration, get func() (crdmacm.RSocket, error)) (*socket, error) {
+func wrap(linger time.Duration, in *count, get func() (crdmacm.RSocket, error)) (*socket, error) {
 	p, err := holdPoller()
 	if err != nil {
 		return nil, err
 	}
+	if err := in.take(); err != nil {
+		p.release()
+		return nil, err
+	}
 	fd, err := get()
 	if err != nil {
+		in.give()
 		p.release()
 		return nil, err
 	}
@@ -61,7 +67,7 @@ func wrap(linger time.Duration, get func() (crdmacm.RSocket, error)) (*socket, e
 		linger = defaultLinger
 	}
 	return &socket{
-		fd: fd, poller: p, linger: linger, closing: make(chan struct{}), gone: make(chan struct{}),
+		fd: fd, poller: p, counted: in, linger: linger, closing: make(chan struct{}), gone: make(chan struct{}),
 		in:  side{events: crdmacm.POLLIN, turn: make(chan struct{}, 1)},
 		out: side{events: crdmacm.POLLOUT, turn: make(chan struct{}, 1)},
 	}, nil
@@ -273,6 +279,7 @@ func (s *socket) close(last func()) error {
 		}
 		err := s.fd.Close()
 		close(s.gone)
+		s.counted.give()
 		s.poller.release()
 		// Nothing else can fail here: an rsocket has no children.
 		return errors.Join(err, s.life.Close(func() error { return nil }))
