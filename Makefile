@@ -10,14 +10,10 @@ CMD ?=
 # all or quick, for "make conformance".
 CONFORMANCE ?= all
 
-<<<<<<< HEAD
-.PHONY: help demo test test-all conformance interop topo-fixtures check lab gpu gpu-build bench generate clean
-=======
 # all or quick, for "make faults".
 FAULTS ?= all
 
-.PHONY: help demo test test-all conformance faults topo-fixtures check coverage lab gpu gpu-build bench generate clean
->>>>>>> main
+.PHONY: help demo test test-all conformance interop faults topo-fixtures check coverage lab gpu gpu-build bench generate clean
 
 help:
 	@echo 'make demo      a Go bandwidth test against the C one, both ways, through kernel RDMA'
@@ -27,13 +23,10 @@ help:
 	@echo '               two guests, arm64, fuzzing, cgo checks'
 	@echo 'make conformance  the cases that every device must pass, on the in-process device and on three'
 	@echo '               kernels with two versions of rdma-core: a table, CONFORMANCE=quick for two and one'
-<<<<<<< HEAD
 	@echo 'make interop   our benchmark tools with perftest 4.5 and 25.01, each way, with every set of flags:'
 	@echo '               a table; KERNEL=6.12 picks the lab'"'"'s kernel'
-=======
 	@echo 'make faults    what happens when a cable, a peer or its kernel fails: between two guests and in'
 	@echo '               one, on three kernels, and ten thousand connections; FAULTS=quick for one kernel'
->>>>>>> main
 	@echo 'make topo-fixtures  what the topology code says about real machines, beside the right answers:'
 	@echo '               a table; GOFABRIC_TOPOLOGY_FIXTURES=folder asks the originals too'
 	@echo 'make coverage  which functions of libibverbs and librdmacm are bound, tested and refused: a table'
@@ -59,13 +52,11 @@ test-all:
 conformance:
 	@$(SETUP) cc lab -- .ci/conformance "$(CONFORMANCE)"
 
-<<<<<<< HEAD
 interop:
 	@$(SETUP) cc lab -- .ci/interop "$(KERNEL)"
-=======
+
 faults:
 	@$(SETUP) cc lab -- .ci/faults "$(FAULTS)"
->>>>>>> main
 
 topo-fixtures:
 	@$(SETUP) -- .ci/topo-fixtures

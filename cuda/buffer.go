@@ -66,7 +66,7 @@ func (d *Device) noMemory(op string, size uint64, r ccuda.Result) error {
 }
 
 // Span returns the whole buffer as a Span.
-func (b *Buffer) Span() Span { return Span{Addr: b.addr, Len: b.size} }
+func (b *Buffer) Span() Span { return Span{Addr: b.DevicePointer(), Len: b.Size()} }
 
 // DevicePointer returns the address of the first byte (CUdeviceptr).
 func (b *Buffer) DevicePointer() uint64 {
@@ -85,7 +85,7 @@ func (b *Buffer) Size() uint64 {
 }
 
 // Device returns the GPU that the buffer was made on.
-func (b *Buffer) Device() *Device { return b.dev }
+func (b *Buffer) Device() *Device { return b.device() }
 
 func (b *Buffer) use() error {
 	if b == nil {

@@ -27,6 +27,11 @@ type Status struct {
 	// that is saving power, not damage. A width below the maximum is damage.
 	PCIe PCIe `json:"pcie"`
 	ECC  ECC  `json:"ecc"`
+	// NVLinkSent and NVLinkReceived count the payload of all NVLinks together in
+	// bytes, in steps of 1024. The difference of two readings is a rate; a smaller
+	// value than before is a new beginning.
+	NVLinkSent     *uint64 `json:"nvlink_sent,omitempty"`
+	NVLinkReceived *uint64 `json:"nvlink_received,omitempty"`
 }
 
 // ECC counts memory errors. Corrected ones cost nothing by themselves;

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"syscall"
 
 	"github.com/gofabric/gofabric/internal/sysfs"
@@ -36,6 +38,13 @@ type CaptureOptions struct {
 	// default each is replaced by a made-up one, always the same for the same
 	// value within one capture.
 	Unredacted bool
+	// Also reads more of the machine, after Read, and the capture holds what it
+	// read; nil reads no more. Names in a directory have to be looked at one by
+	// one to be kept.
+	Also func(fsys fs.FS)
+	// Parts are further texts by name, such as "notes.json". They are redacted as
+	// the others are. CaptureContents gives them back.
+	Parts map[string][]byte
 }
 
 // Capture reads the machine below a root as Read does, and writes exactly what
@@ -71,6 +80,9 @@ func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
 	if _, err := Read(rec, opts.ReadOptions); err != nil && !errors.As(err, &invalid) {
 		return err
 	}
+	if opts.Also != nil {
+		opts.Also(rec)
+	}
 	file, text := red.file, red.text
 	if opts.Unredacted {
 		file = func(_ string, content []byte) []byte { return content }
@@ -88,8 +100,32 @@ func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
 		a.files = append(a.files, archiveFile{captureNVML, []byte(text(string(data)) + "\n")})
 	}
 	a.files = append(a.files, archiveFile{captureTree, rec.tree(file)})
+	for _, name := range slices.Sorted(maps.Keys(opts.Parts)) {
+		a.files = append(a.files, archiveFile{name, []byte(text(string(opts.Parts[name])))})
+	}
 	_, err := w.Write(a.format())
 	return err
+}
+
+// CaptureContents returns what a capture holds beside the System that Parse makes of
+// it: the machine's files, nil where it was written down without them, and all
+// parts by name.
+func CaptureContents(data []byte) (files fs.FS, parts map[string][]byte, err error) {
+	if why := notCapture(data); why != "" {
+		return nil, nil, fmt.Errorf("topo: no capture: it %s", why)
+	}
+	parts = map[string][]byte{}
+	for _, f := range parseArchive(data).files {
+		parts[f.name] = f.data
+	}
+	if text, ok := parts[captureTree]; ok {
+		tree, err := sysfs.ParseTree(string(text))
+		if err != nil {
+			return nil, nil, fmt.Errorf("topo: %s: %w", captureTree, err)
+		}
+		files = tree
+	}
+	return files, parts, nil
 }
 
 // notCapture says why data is no capture.

@@ -1,6 +1,7 @@
 package topo
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"path"
@@ -169,6 +170,15 @@ func (r *redactor) file(name string, content []byte) []byte {
 		return nil
 	case name == "proc/1/cgroup":
 		return r.cgroup(content)
+	case base == "mounts" && path.Dir(path.Dir(name)) == "proc":
+		// What else is mounted tells much of a site, and nothing here.
+		var kept []byte
+		for line := range bytes.Lines(content) {
+			if bytes.Contains(line, []byte(" /dev/shm ")) || bytes.Contains(line, []byte(" /proc/driver/nvidia")) {
+				kept = append(kept, line...)
+			}
+		}
+		return kept
 	case plainFiles[base]:
 		return content
 	case path.Ext(base) == ".xml":

@@ -95,6 +95,9 @@ func (o ConnectOptions) withDefaults(own, peer Endpoint, maxInit int) (ConnectOp
 //
 // Implements: ibv_modify_qp.
 func (qp *QP) Connect(ctx context.Context, peer Endpoint, opts ConnectOptions) error {
+	if ctx == nil {
+		return qp.err("connect QP", errNoContext)
+	}
 	if err := ctx.Err(); err != nil {
 		return qp.err("connect QP", err)
 	}

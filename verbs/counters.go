@@ -3,7 +3,6 @@ package verbs
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -26,6 +25,9 @@ const (
 	CountBytes   CounterKind = cverbs.IBV_COUNTER_BYTES
 )
 
+// mostCounters bounds what is allocated to read counters: devices have a few.
+const mostCounters = 1 << 16
+
 // CreateCounters makes counters.
 //
 // It fails with ErrNotSupported where the device has none.
@@ -47,7 +49,8 @@ func (d *Device) CreateCounters() (*Counters, error) {
 }
 
 // Attach has the counter at index, from 0, count what a flow carries. A nil flow
-// means the flows that are created with the counters among their actions.
+// means the flows that are created with the counters among their actions. Until a
+// flow that was given closes, the counters do not.
 //
 // Implements: ibv_attach_counters_point_flow.
 func (c *Counters) Attach(kind CounterKind, index int, flow *Flow) error {
@@ -55,7 +58,7 @@ func (c *Counters) Attach(kind CounterKind, index int, flow *Flow) error {
 	if kind != CountPackets && kind != CountBytes {
 		return c.dev.err(op, fmt.Errorf("counter kind %d: it is CountPackets or CountBytes", kind))
 	}
-	if index < 0 || index > math.MaxInt32 {
+	if index < 0 || index >= mostCounters {
 		return c.dev.err(op, fmt.Errorf("there is no counter %d", index))
 	}
 	if err := c.obj.Use(); err != nil {
@@ -68,10 +71,16 @@ func (c *Counters) Attach(kind CounterKind, index int, flow *Flow) error {
 			return c.dev.err(op, err)
 		}
 		defer flow.obj.Done()
+		if flow.qp.pd.dev != c.dev {
+			return c.dev.err(op, errors.New("the flow is of another device"))
+		}
 		raw = flow.flow
 	}
 	if err := c.raw.Attach(int32(kind), uint32(index), raw); err != nil {
 		return c.dev.err(op, err)
+	}
+	if flow != nil {
+		flow.obj.Hold(&c.obj)
 	}
 	return nil
 }
@@ -82,8 +91,8 @@ func (c *Counters) Attach(kind CounterKind, index int, flow *Flow) error {
 // Implements: ibv_read_counters.
 func (c *Counters) Read(n int, cached bool) ([]uint64, error) {
 	const op = "read counters"
-	if n < 1 || n > math.MaxInt32 {
-		return nil, c.dev.err(op, fmt.Errorf("%d counters: it needs at least one", n))
+	if n < 1 || n > mostCounters {
+		return nil, c.dev.err(op, fmt.Errorf("%d counters: it must be 1 to %d", n, mostCounters))
 	}
 	if err := c.obj.Use(); err != nil {
 		return nil, c.dev.err(op, err)

@@ -175,6 +175,9 @@ const spinPolls = 300
 //
 // Implements: ibv_poll_cq.
 func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
+	if ctx == nil {
+		return 0, cq.err("poll CQ", errNoContext)
+	}
 	if err := cq.side.enter(); err != nil {
 		return 0, cq.err("poll CQ", err)
 	}
@@ -234,6 +237,9 @@ func (cq *CQ) Wait(ctx context.Context, dst []Completion) (int, error) {
 
 // wait is Wait for any kind of poll; nil asks for nothing.
 func (cq *CQ) wait(ctx context.Context, poll func() (int, error)) (int, error) {
+	if ctx == nil {
+		return 0, cq.err("wait on CQ", errNoContext)
+	}
 	if cq.events == nil {
 		return 0, cq.err("wait on CQ", errors.New("the CQ was made without Events"))
 	}
@@ -272,7 +278,12 @@ func (cq *CQ) wait(ctx context.Context, poll func() (int, error)) (int, error) {
 	}
 }
 
-func (cq *CQ) err(op string, err error) error { return cq.dev.err(op, err) }
+func (cq *CQ) err(op string, err error) error {
+	if cq == nil {
+		return &OpError{Op: op, Err: err} // of an extended one that was never made
+	}
+	return cq.dev.err(op, err)
+}
 
 // Close destroys the queue; completions still on it are lost. It fails with
 // ErrBusy while queue pairs use it. A goroutine in Wait or Spin gets ErrClosed.

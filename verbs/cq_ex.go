@@ -123,14 +123,27 @@ func (d *Device) CreateCQEx(opts CQExOptions) (*CQEx, error) {
 func (c *CQEx) CQ() *CQ { return c.cq }
 
 // Fields returns the fields that completions can be asked for.
-func (c *CQEx) Fields() WCFields { return c.cq.ex.fields }
+func (c *CQEx) Fields() WCFields {
+	if c.cq == nil {
+		return 0
+	}
+	return c.cq.ex.fields
+}
+
+// queue is the queue, or a closed one if it was never made.
+func (c *CQEx) queue() *CQ {
+	if c.cq == nil {
+		return &CQ{}
+	}
+	return c.cq
+}
 
 // Poll moves completions to dst and returns how many; none is no error. It
 // crosses into C once and reads every field that the queue was made for.
 //
 // Implements: ibv_start_poll, ibv_next_poll, ibv_end_poll.
 func (c *CQEx) Poll(dst []CompletionEx) (int, error) {
-	if err := c.cq.side.enter(); err != nil {
+	if err := c.queue().side.enter(); err != nil {
 		return 0, c.cq.err("poll CQ", err)
 	}
 	n, err := c.cq.ex.poll(c.cq, dst)
@@ -144,18 +157,18 @@ func (c *CQEx) Poll(dst []CompletionEx) (int, error) {
 // Implements: ibv_req_notify_cq, ibv_get_cq_event, ibv_ack_cq_events.
 func (c *CQEx) Wait(ctx context.Context, dst []CompletionEx) (int, error) {
 	if len(dst) == 0 {
-		return c.cq.wait(ctx, nil)
+		return c.queue().wait(ctx, nil)
 	}
-	return c.cq.wait(ctx, func() (int, error) { return c.cq.ex.poll(c.cq, dst) })
+	return c.queue().wait(ctx, func() (int, error) { return c.cq.ex.poll(c.cq, dst) })
 }
 
 // Close is CQ.Close.
 //
 // Implements: ibv_destroy_cq.
-func (c *CQEx) Close() error { return c.cq.Close() }
+func (c *CQEx) Close() error { return c.queue().Close() }
 
 // CloseAll is CQ.CloseAll.
-func (c *CQEx) CloseAll() error { return c.cq.CloseAll() }
+func (c *CQEx) CloseAll() error { return c.queue().CloseAll() }
 
 // poll is Poll for whoever is inside the guard.
 func (x *extension) poll(cq *CQ, dst []CompletionEx) (int, error) {

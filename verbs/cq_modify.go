@@ -12,6 +12,9 @@ import (
 // Implements: ibv_resize_cq.
 func (cq *CQ) Resize(depth int) error {
 	const op = "resize CQ"
+	if cq.dev == nil {
+		return cq.err(op, ErrClosed)
+	}
 	if depth < 1 || depth > cq.dev.attr.MaxCQE {
 		return cq.err(op, fmt.Errorf("depth %d: the device allows 1 to %d", depth, cq.dev.attr.MaxCQE))
 	}

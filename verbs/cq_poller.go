@@ -32,13 +32,21 @@ type Poller struct {
 var errNoPoll = errors.New("no poll is open: Start found nothing, or the poll has ended")
 
 // Poller returns the queue's poller. There is one.
-func (c *CQEx) Poller() *Poller { return &c.cq.ex.poller }
+func (c *CQEx) Poller() *Poller {
+	if c.cq == nil {
+		return &Poller{}
+	}
+	return &c.cq.ex.poller
+}
 
 // Start begins a poll and goes to the first completion; false says that there is
 // none, and that no poll is open.
 //
 // Implements: ibv_start_poll.
 func (p *Poller) Start() (bool, error) {
+	if p.cq == nil {
+		return false, p.cq.err("start poll", ErrClosed)
+	}
 	if err := p.cq.side.enter(); err != nil {
 		return false, p.cq.err("start poll", err)
 	}
@@ -110,11 +118,20 @@ func (p *Poller) End() {
 // ID returns what the request was posted with, and zero without an open poll.
 func (p *Poller) ID() uint64 { return p.at.ID() }
 
-// Status returns how the request ended.
-func (p *Poller) Status() Status { return p.at.Status() }
+// Status returns how the request ended, and StatusGeneral without an open poll.
+func (p *Poller) Status() Status {
+	if !p.open {
+		return StatusGeneral
+	}
+	return p.at.Status()
+}
 
 // Err returns nil for a request that succeeded and a *CompletionError otherwise.
+// Without an open poll it is an error too.
 func (p *Poller) Err() error {
+	if !p.open {
+		return p.cq.err("read completion", errNoPoll)
+	}
 	if p.at.ok() {
 		return nil
 	}

@@ -26,6 +26,8 @@ type Device struct {
 	channel   *eventChannel // of the CQs with events; made at the first of them
 
 	async *asyncReader
+
+	elsewhere elsewhere
 }
 
 // Open opens a device by its kernel name, such as "mlx5_0". Devices lists the
@@ -57,6 +59,7 @@ func newDevice(name string, ctx cverbs.Context) (*Device, error) {
 		return nil, errors.Join(&OpError{Op: "query device", Device: name, Err: err}, ctx.Close())
 	}
 	d.attr = deviceAttr(&raw)
+	d.attr.CompVectors = ctx.Vectors()
 	if d.async, err = d.readEvents(); err != nil {
 		return nil, errors.Join(&OpError{Op: "read asynchronous events", Device: name, Err: err}, ctx.Close())
 	}
@@ -151,6 +154,9 @@ func (d *Device) Port(number int) (PortAttr, error) {
 }
 
 func (d *Device) checkPort(number int) error {
+	if d == nil || d.async == nil {
+		return d.err("use port", ErrClosed) // it was never opened
+	}
 	if number >= 1 && number <= d.attr.Ports {
 		return nil
 	}

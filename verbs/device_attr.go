@@ -45,6 +45,17 @@ type DeviceAttr struct {
 
 	MaxPKeys        int
 	LocalCAAckDelay int // 4.096 µs times 2^n; 0 is no delay
+
+	MaxRawEthernetQPs int
+	CompVectors       int // interrupts that CQs can be spread over
+
+	// Of services that no device of today has; tools still print them.
+	MaxEE          int // end-to-end contexts
+	MaxRDD         int // reliable datagram domains
+	MaxEEReads     int
+	MaxEEInitReads int
+	MaxRawIPv6QPs  int
+	MaxFMR         int // fast memory regions
 }
 
 // AtomicCap says how far atomics are atomic (enum ibv_atomic_cap).
@@ -105,6 +116,13 @@ func deviceAttr(a *cverbs.DeviceAttr) DeviceAttr {
 		MaxMulticastTotal:  int(a.MaxTotalMcastQPAttach),
 		MaxPKeys:           int(a.MaxPKeys),
 		LocalCAAckDelay:    int(a.LocalCAAckDelay),
+		MaxRawEthernetQPs:  int(a.MaxRawEthyQP),
+		MaxEE:              int(a.MaxEE),
+		MaxRDD:             int(a.MaxRDD),
+		MaxEEReads:         int(a.MaxEERdAtom),
+		MaxEEInitReads:     int(a.MaxEEInitRdAtom),
+		MaxRawIPv6QPs:      int(a.MaxRawIPv6QP),
+		MaxFMR:             int(a.MaxFMR),
 	}
 }
 
@@ -128,6 +146,9 @@ type PortAttr struct {
 	Rate        Rate // zero where the device gives none
 	BadPKeys    uint32
 	BadQKeys    uint32
+
+	SubnetTimeout uint8 // 4.096 µs times 2^n, of the subnet manager's answers
+	InitTypeReply uint8
 }
 
 func portAttr(a *cverbs.PortAttr) PortAttr {
@@ -150,6 +171,9 @@ func portAttr(a *cverbs.PortAttr) PortAttr {
 		Rate:        activeRate(a.ActiveWidth, a.ActiveSpeed),
 		BadPKeys:    a.BadPKeyCntr,
 		BadQKeys:    a.QKeyViolCntr,
+
+		SubnetTimeout: a.SubnetTimeout,
+		InitTypeReply: a.InitTypeReply,
 	}
 }
 

@@ -119,6 +119,9 @@ func (d *Device) PKeyIndex(port int, pkey uint16) (index int, ok bool, err error
 // Implements: ibv_query_gid.
 func (d *Device) QueryGID(port, index int) (gid GID, err error) {
 	err = d.query("query GID", "ibv_query_gid", port, func() error {
+		if index < 0 || index > math.MaxInt32 {
+			return fmt.Errorf("no GID %d: %w", index, syscall.EINVAL)
+		}
 		raw, err := d.ctx.GID(uint8(port), index)
 		gid = raw
 		return err
@@ -179,11 +182,15 @@ const NoVLAN = -1
 
 // ResolveEthernet finds the Ethernet address and the VLAN (NoVLAN if there is
 // none) behind an address vector of a RoCE port. It asks the network's neighbours,
-// which may take seconds; a context that ends releases the caller at once.
+// which may take seconds; a context that ends releases the caller at once, and
+// closing the device waits for the answer.
 //
 // Implements: ibv_resolve_eth_l2_from_gid.
 func (d *Device) ResolveEthernet(ctx context.Context, av AddressVector) (mac net.HardwareAddr, vlan int, err error) {
 	const op = "resolve address"
+	if ctx == nil {
+		return nil, 0, d.err(op, errNoContext)
+	}
 	if err := d.checkPort(int(av.Port)); err != nil {
 		return nil, 0, err
 	}

@@ -35,7 +35,7 @@ type DM struct {
 func (d *Device) AllocDM(size uint64, opts DMOptions) (*DM, error) {
 	const op = "allocate device memory"
 	if size == 0 || size > math.MaxInt {
-		return nil, d.err(op, fmt.Errorf("%d bytes: it needs at least one", size))
+		return nil, d.err(op, fmt.Errorf("%d bytes: it must be 1 to %d", size, uint64(math.MaxInt)))
 	}
 	if err := d.obj.Use(); err != nil {
 		return nil, d.err(op, err)
@@ -110,6 +110,9 @@ func (pd *PD) RegisterDM(dm *DM, off, length uint64, access Access) (*MR, error)
 		return nil, pd.dev.err(op, err)
 	}
 	defer pd.obj.Done()
+	if dm == nil {
+		return nil, pd.dev.err(op, errors.New("there is no device memory"))
+	}
 	if err := dm.obj.Use(); err != nil {
 		return nil, pd.dev.err(op, err)
 	}
@@ -118,7 +121,7 @@ func (pd *PD) RegisterDM(dm *DM, off, length uint64, access Access) (*MR, error)
 		return nil, pd.dev.err(op, fmt.Errorf("the memory is of %s", dm.dev.name))
 	}
 	if length == 0 || length > math.MaxInt {
-		return nil, pd.dev.err(op, fmt.Errorf("a region of %d bytes: it needs at least one", length))
+		return nil, pd.dev.err(op, fmt.Errorf("a region of %d bytes: it must be 1 to %d", length, uint64(math.MaxInt)))
 	}
 	if err := dm.within(off, length); err != nil {
 		return nil, pd.dev.err(op, err)

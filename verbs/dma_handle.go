@@ -19,7 +19,8 @@ type DMAHandleOptions struct {
 	Persistent *bool  // the memory keeps its contents without power
 }
 
-// DMAHandle carries hints to MROptions of regions. It is safe for concurrent use.
+// DMAHandle carries hints to regions (PD.RegisterMRWith). It is safe for concurrent
+// use.
 type DMAHandle struct {
 	obj life.Object
 	dev *Device
@@ -78,7 +79,8 @@ func (h *DMAHandle) Close() error {
 // CloseAll closes the regions of the handle, and the handle.
 func (h *DMAHandle) CloseAll() error { return errors.Join(h.obj.CloseChildren(), h.Close()) }
 
-// RegisterMRWith is RegisterMR with hints. It needs rdma-core 59.
+// RegisterMRWith is RegisterMR with hints; a nil handle gives none. It needs
+// rdma-core 59.
 //
 // Implements: ibv_reg_mr_ex.
 func (pd *PD) RegisterMRWith(h *DMAHandle, buf []byte, opts MROptions) (*MR, error) {
@@ -107,6 +109,9 @@ func (pd *PD) RegisterMRWith(h *DMAHandle, buf []byte, opts MROptions) (*MR, err
 			return nil, pd.dev.err(op, err)
 		}
 		defer h.obj.Done()
+		if h.dev != pd.dev {
+			return nil, pd.dev.err(op, errors.New("the DMA handle is of another device"))
+		}
 		init.Mask, init.DMAH = init.Mask|cverbs.IBV_REG_MR_MASK_DMAH, h.raw
 		parents = append(parents, &h.obj)
 	}

@@ -21,6 +21,9 @@ type Endpoint struct {
 
 // Endpoint returns the queue pair's own.
 func (qp *QP) Endpoint() (Endpoint, error) {
+	if qp.pd == nil {
+		return Endpoint{}, qp.err("read endpoint", ErrClosed)
+	}
 	if qp.opts.Unaddressed {
 		return Endpoint{}, qp.err("read endpoint", errors.New("the queue pair was made without an address (Unaddressed)"))
 	}

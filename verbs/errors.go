@@ -39,6 +39,9 @@ var (
 	ErrDeviceGone = errors.New("device removed")
 )
 
+// errNoContext is the answer to a context that is nil.
+var errNoContext = errors.New("the context is nil: context.Background() waits without end")
+
 // OpError says which operation failed, where, and why.
 type OpError struct {
 	Op     string // "create QP"

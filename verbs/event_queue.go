@@ -60,6 +60,12 @@ func (d *Device) Events(opts EventOptions) (*EventQueue, error) {
 // if the queue or the device was closed, and otherwise the context's error when
 // that ends. No thread waits.
 func (q *EventQueue) Next(ctx context.Context) (Event, error) {
+	switch {
+	case q.async == nil: // it was never made
+		return Event{}, &OpError{Op: "wait for event", Err: ErrClosed}
+	case ctx == nil:
+		return Event{}, q.async.dev.err("wait for event", errNoContext)
+	}
 	for {
 		if ev, ok := q.take(); ok {
 			return ev, nil
@@ -137,6 +143,9 @@ func (q *EventQueue) end(err error) {
 
 // Close ends the queue; events that wait in it can still be had.
 func (q *EventQueue) Close() error {
+	if q.async == nil {
+		return nil // it was never made
+	}
 	q.async.unsubscribe(q)
 	q.end(ErrClosed)
 	return nil

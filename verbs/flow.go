@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"fmt"
+	"reflect"
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
@@ -77,7 +78,7 @@ func (r *FlowRule) encode(port uint8) ([]byte, error) {
 	}
 	rule := make([]byte, cverbs.FlowAttrLen)
 	for i, s := range r.Specs {
-		if s == nil {
+		if v := reflect.ValueOf(s); s == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 			return nil, fmt.Errorf("specification %d is missing", i)
 		}
 		raw, err := s.spec()

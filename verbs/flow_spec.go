@@ -198,6 +198,10 @@ func (f *IPv6Fields) raw() ([]byte, error) {
 }
 
 func (f FlowIPv6) spec() ([]byte, error) {
+	const most = 1<<20 - 1
+	if f.Val.FlowLabel > most || f.Mask.FlowLabel > most {
+		return nil, fmt.Errorf("flow label 0x%x with mask 0x%x: it has 20 bits", f.Val.FlowLabel, f.Mask.FlowLabel)
+	}
 	val, err := f.Val.raw()
 	mask, merr := f.Mask.raw()
 	if err := errors.Join(err, merr); err != nil {

@@ -19,7 +19,9 @@ func (mr *MR) SyncForAdapter(ctx context.Context, off, n int) error {
 // bytes as soon as it is known to the adapter, while the next ones are copied:
 // whoever posts a request there has the copies and the network work at the same
 // time. The pieces come in order, and the last may be shorter. Where nothing is
-// copied all bytes are one piece. An error of ready ends it and is returned.
+// copied all bytes are one piece. An error of ready ends it and is returned; what
+// is being copied then still ends. The region is in use while ready runs, which must
+// neither close it nor synchronise it.
 func (mr *MR) SyncForAdapterPieces(ctx context.Context, off, n, piece int, ready func(off, n int) error) error {
 	const op = "hand memory of a GPU to the adapter"
 	if err := mr.beginSync(op, off, n, piece); err != nil || n == 0 {
@@ -69,13 +71,13 @@ func (mr *MR) SyncForGPU(ctx context.Context, off, n int) error {
 // beginSync checks a piece and keeps the region open, unless the piece is empty.
 func (mr *MR) beginSync(op string, off, n, piece int) error {
 	if off < 0 || n < 0 || off > mr.length-n || piece < 1 && n > 0 {
-		return mr.pd.dev.err(op, fmt.Errorf("%w: %d bytes from %d of %d in pieces of %d", ErrOutOfRange, n, off, mr.length, piece))
+		return mr.err(op, fmt.Errorf("%w: %d bytes from %d of %d in pieces of %d", ErrOutOfRange, n, off, mr.length, piece))
 	}
 	if n == 0 {
 		return nil
 	}
 	if err := mr.obj.Use(); err != nil {
-		return mr.pd.dev.err(op, err)
+		return mr.err(op, err)
 	}
 	return nil
 }

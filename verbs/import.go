@@ -2,6 +2,8 @@ package verbs
 
 import (
 	"errors"
+	"fmt"
+	"math"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -30,6 +32,9 @@ func (d *Device) FD() int {
 // Implements: ibv_import_device.
 func ImportDevice(fd int) (*Device, error) {
 	const op, function = "import device", "ibv_import_device"
+	if fd < 0 || fd > math.MaxInt32 {
+		return nil, &OpError{Op: op, Err: fmt.Errorf("%d is not a file descriptor", fd)}
+	}
 	ctx, err := cverbs.ImportDevice(fd)
 	if err != nil {
 		return nil, &OpError{Op: op, Err: err, Hint: tooOldHint(function, err)}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -65,8 +66,10 @@ type MR struct {
 	access Access
 	free   func() error // gives the memory back or unpins it; may be nil
 
-	imported bool       // another process registered it
-	gpu      *gpuRegion // nil if the memory is not a GPU's
+	changing   sync.Mutex // Reregister
+	everywhere bool       // it is the address space of this process
+	imported   bool       // another process registered it
+	gpu        *gpuRegion // nil if the memory is not a GPU's
 }
 
 // AllocMR allocates size bytes and registers them. The memory is zeroed, begins
@@ -143,6 +146,7 @@ func (pd *PD) register(buf []byte, opts MROptions, free func() error) (*MR, erro
 func (pd *PD) enterMR(mr *MR, parents ...*life.Object) *MR {
 	mr.pd = pd
 	mr.lkey, mr.rkey = mr.mr.Keys()
+	pd.dev.elsewhere.add(mr)
 	life.Enter(&mr.obj, mr, fmt.Sprintf("MR of %d bytes (lkey 0x%x)", mr.length, mr.lkey), append(parents, &pd.obj)...)
 	logDebug("memory registered", "device", pd.dev.name, "bytes", mr.length, "lkey", mr.lkey, "access", uint32(mr.access))
 	return mr
@@ -213,6 +217,7 @@ func (mr *MR) Close() error {
 		if err := end(); err != nil {
 			return err
 		}
+		mr.pd.dev.elsewhere.remove(mr)
 		logDebug("memory deregistered", "device", mr.pd.dev.name, "lkey", mr.lkey)
 		if mr.free != nil {
 			freed = mr.free() // the registration is over whatever becomes of the memory

@@ -41,7 +41,7 @@ func (pd *PD) RegisterDMABuf(fd int, offset, length, iova uint64, access Access)
 // checkDMABuf looks for what no device can register.
 func checkDMABuf(fd int, offset, length, iova, page uint64) error {
 	switch {
-	case fd < 0:
+	case fd < 0 || fd > math.MaxInt32:
 		return fmt.Errorf("%d is not a file descriptor", fd)
 	case length == 0:
 		return errors.New("a region of 0 bytes: it needs at least one")

@@ -20,8 +20,8 @@ func checkIOVA(addr, length, iova uint64) error {
 	return nil
 }
 
-// everywhere is the length of a region that has no end.
-const everywhere = math.MaxInt
+// endless is the length of a region that has no end.
+const endless = math.MaxInt
 
 // RegisterEverything registers the whole address space of this process, as it is
 // and as it will become, by on-demand paging: MR.SGE takes addresses. access is
@@ -45,7 +45,7 @@ func (pd *PD) RegisterEverything(access Access) (*MR, error) {
 	if err != nil {
 		return nil, &OpError{Op: op, Device: pd.dev.name, Err: pd.dev.cause(err), Hint: registerHint(err, 0, access)}
 	}
-	return pd.enterMR(&MR{mr: raw, length: everywhere, access: access}), nil
+	return pd.enterMR(&MR{mr: raw, length: endless, access: access, everywhere: true}), nil
 }
 
 // AllocNullMR makes a region without memory: what is written to it is dropped,
@@ -62,7 +62,7 @@ func (pd *PD) AllocNullMR() (*MR, error) {
 	if err != nil {
 		return nil, pd.dev.err(op, err)
 	}
-	return pd.enterMR(&MR{mr: raw, length: everywhere, access: AccessLocalWrite}), nil
+	return pd.enterMR(&MR{mr: raw, length: endless, access: AccessLocalWrite}), nil
 }
 
 // Advice is what Advise says of memory (enum ibv_advise_mr_advice).

@@ -30,6 +30,8 @@ func (mr *MR) Reregister(opts ReregOptions) error {
 		return mr.err(op, err)
 	}
 	defer mr.obj.Done()
+	mr.changing.Lock()
+	defer mr.changing.Unlock()
 	if mr.buf == nil || mr.gpu != nil {
 		return mr.err(op, errors.New("only memory of this process can be registered anew"))
 	}
@@ -49,7 +51,7 @@ func (mr *MR) Reregister(opts ReregOptions) error {
 
 func (mr *MR) reregister(op string, pd *PD, opts ReregOptions) error {
 	var flags int32
-	next := MR{pd: pd, buf: mr.buf, addr: mr.addr, length: mr.length, access: mr.access, free: mr.free}
+	next := &MR{pd: pd, buf: mr.buf, addr: mr.addr, length: mr.length, access: mr.access, free: mr.free}
 	if pd != mr.pd {
 		flags |= cverbs.IBV_REREG_MR_CHANGE_PD
 	}
@@ -90,8 +92,10 @@ func (mr *MR) reregister(op string, pd *PD, opts ReregOptions) error {
 		mr.obj.Hold(&pd.obj)
 		mr.obj.Release(&mr.pd.obj)
 	}
+	mr.pd.dev.elsewhere.remove(mr)
 	mr.pd, mr.buf, mr.addr, mr.length, mr.access, mr.free = next.pd, next.buf, next.addr, next.length, next.access, next.free
 	mr.lkey, mr.rkey = mr.mr.Keys()
+	mr.pd.dev.elsewhere.add(mr)
 	if freed != nil {
 		return mr.err("free memory", freed)
 	}

@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +34,14 @@ type MW struct {
 	kind MWType
 	rkey atomic.Uint32
 
-	mu      sync.Mutex
-	holders []*life.Object // what the window is bound to, and by
-	bound   Binding
+	mu sync.Mutex
+	bound
+}
+
+// bound is what a window is bound to, and what it keeps open for that.
+type bound struct {
+	to      Binding
+	holders []*life.Object
 }
 
 // Binding is what a window is bound to. The zero Binding is nothing, which takes
@@ -82,21 +88,22 @@ func (mw *MW) Type() MWType { return mw.kind }
 func (mw *MW) Remote() RemoteBuffer {
 	mw.mu.Lock()
 	defer mw.mu.Unlock()
-	if mw.bound.MR == nil {
+	if mw.to.MR == nil {
 		return RemoteBuffer{Addr: badAddr}
 	}
 	addr := uint64(0)
-	if mw.bound.Access&AccessZeroBased == 0 {
-		addr = mw.bound.MR.addr + mw.bound.Off
+	if mw.to.Access&AccessZeroBased == 0 {
+		addr = mw.to.MR.addr + mw.to.Off
 	}
-	return RemoteBuffer{Addr: addr, RKey: mw.RKey(), Len: mw.bound.Len}
+	return RemoteBuffer{Addr: addr, RKey: mw.RKey(), Len: mw.to.Len}
 }
 
-// region returns what the window is bound to, which stays open for as long.
+// region returns what the window is bound to, which stays open for as long; nil is
+// nothing.
 func (mw *MW) region() *MR {
 	mw.mu.Lock()
 	defer mw.mu.Unlock()
-	return mw.bound.MR
+	return mw.to.MR
 }
 
 // check looks for what no device can bind.
@@ -107,7 +114,7 @@ func (mw *MW) check(b Binding) error {
 			return errors.New("a binding to nothing has no piece and no rights")
 		}
 		return nil
-	case b.MR.pd != mw.pd:
+	case b.MR.pd.base() != mw.pd.base():
 		return errors.New("the region and the memory window are of different domains")
 	case b.MR.access&AccessMWBind == 0:
 		return errors.New("the region was registered without AccessMWBind")
@@ -119,19 +126,50 @@ func (mw *MW) check(b Binding) error {
 	return nil
 }
 
-// note keeps what the window is bound to from closing before it: the region, and
-// the queue pair that bound a window of type 2. It lets go of what it was bound
-// to before. All of them are in use but the former.
+// note keeps the region that the window is bound to from closing before it. It lets
+// go of what it was bound to before. The holders are in use.
 func (mw *MW) note(b Binding, holders ...*life.Object) {
 	mw.mu.Lock()
 	defer mw.mu.Unlock()
-	for _, h := range mw.holders {
-		mw.obj.Release(h)
-	}
+	mw.become(bound{b, holders})
+}
+
+// noteMore is note for a binding that may fail because of one before it: what the
+// window was bound to stays open too. It returns that.
+func (mw *MW) noteMore(b Binding, holders ...*life.Object) (before bound) {
+	mw.mu.Lock()
+	defer mw.mu.Unlock()
+	before = mw.bound
+	all := slices.Clone(before.holders)
 	for _, h := range holders {
-		mw.obj.Hold(h)
+		if !slices.Contains(all, h) {
+			all = append(all, h)
+		}
 	}
-	mw.bound, mw.holders = b, holders
+	mw.become(bound{b, all})
+	return before
+}
+
+// restore undoes noteMore.
+func (mw *MW) restore(before bound) {
+	mw.mu.Lock()
+	defer mw.mu.Unlock()
+	mw.become(before)
+}
+
+// become takes other holders. Those that it does not have yet are in use.
+func (mw *MW) become(next bound) {
+	for _, h := range next.holders {
+		if !slices.Contains(mw.holders, h) {
+			mw.obj.Hold(h)
+		}
+	}
+	for _, h := range mw.holders {
+		if !slices.Contains(next.holders, h) {
+			mw.obj.Release(h)
+		}
+	}
+	mw.bound = next
 }
 
 // Invalidated tells the window that its key is gone by a request that completed:

@@ -2,7 +2,9 @@ package verbs
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
@@ -29,32 +31,38 @@ func (b *SendBatch) BindMW(id uint64, mw *MW, to Binding) Request {
 }
 
 func (b *SendBatch) bind(wr *cverbs.SendWR, mw *MW, to Binding) error {
-	if mw.kind != MWType2 {
+	switch {
+	case mw == nil:
+		return errNoWindow
+	case mw.kind != MWType2:
 		return errors.New("the window is of type 1: QP.BindMW binds it")
-	}
-	if to.MR == nil {
+	case to.MR == nil:
 		return errors.New("a window of type 2 is unbound by invalidating its key")
 	}
-	done, err := mw.use(b.qp, to)
+	done, err := mw.use(b.qp, to, to.MR)
 	if err != nil {
 		return err
 	}
 	defer done()
-	former := mw.RKey()
-	rkey := IncRKey(former)
+	p := pendingBind{place: b.n - 1, mw: mw, mr: to.MR, former: mw.RKey()}
+	p.rkey = IncRKey(p.former)
 	wr.Imm = 0 // providers refuse a binding with one
-	wr.SetBind(mw.mw, rkey, to.MR.mr, to.MR.addr+to.Off, to.Len, uint32(to.Access))
-	mw.rkey.Store(rkey)
-	mw.note(to, &to.MR.obj, &b.qp.obj)
-	b.binds = append(b.binds, pendingBind{place: b.n - 1, mw: mw, former: former, rkey: rkey})
+	wr.SetBind(mw.mw, p.rkey, to.MR.mr, to.MR.addr+to.Off, to.Len, uint32(to.Access))
+	mw.rkey.Store(p.rkey)
+	p.before = mw.noteMore(to, &to.MR.obj, &b.qp.obj)
+	b.binds = append(b.binds, p)
 	return nil
 }
+
+var errNoWindow = errors.New("there is no memory window")
 
 // pendingBind is a binding in a batch.
 type pendingBind struct {
 	place        int
 	mw           *MW
+	mr           *MR
 	former, rkey uint32
+	before       bound // what the window was bound to when it was added
 }
 
 // account notes that the device took n requests, the bindings among them.
@@ -65,29 +73,64 @@ func (b *SendBatch) account(n int32) {
 	}
 }
 
+// holdBinds keeps the windows and regions of the batch from going while the device
+// is handed requests that point to them, until releaseBinds.
+func (b *SendBatch) holdBinds() error {
+	for _, p := range b.binds {
+		for _, o := range []*life.Object{&p.mw.obj, &p.mr.obj} {
+			// To be in use twice by one goroutine would meet a Close in between.
+			if slices.Contains(b.bindsHeld, o) {
+				continue
+			}
+			if err := o.Use(); err != nil {
+				b.releaseBinds()
+				return fmt.Errorf("the window of a binding, or its region: %w", err)
+			}
+			b.bindsHeld = append(b.bindsHeld, o)
+		}
+	}
+	return nil
+}
+
+func (b *SendBatch) releaseBinds() {
+	for _, o := range b.bindsHeld {
+		o.Done()
+	}
+	clear(b.bindsHeld)
+	b.bindsHeld = b.bindsHeld[:0]
+}
+
 // settleBinds tells providers of the keys that windows have by the first requests,
-// which were posted, and undoes the other bindings of the batch.
+// which were posted, and undoes the other bindings of the batch, the last one first.
 func (b *SendBatch) settleBinds(posted int) {
 	for _, p := range b.binds {
-		if p.mw.obj.Use() != nil {
-			continue
-		}
-		if p.place < posted && b.wrs[p.place].IsBind(p.mw.mw, p.rkey) {
+		if p.isPosted(b, posted) && p.mw.obj.Use() == nil {
 			p.mw.mw.SetRKey(p.rkey)
-		} else if p.mw.rkey.CompareAndSwap(p.rkey, p.former) {
-			p.mw.note(Binding{})
+			p.mw.obj.Done()
 		}
-		p.mw.obj.Done()
+	}
+	for _, p := range slices.Backward(b.binds) {
+		if !p.isPosted(b, posted) && p.mw.obj.Use() == nil {
+			if p.mw.rkey.CompareAndSwap(p.rkey, p.former) {
+				p.mw.restore(p.before)
+			}
+			p.mw.obj.Done()
+		}
 	}
 	clear(b.binds)
 	b.binds = b.binds[:0]
 }
 
-// use keeps everything that takes part in a binding open until done.
-func (mw *MW) use(qp *QP, to Binding) (done func(), err error) {
+func (p *pendingBind) isPosted(b *SendBatch, posted int) bool {
+	return p.place < posted && b.wrs[p.place].IsBind(p.mw.mw, p.rkey)
+}
+
+// use keeps everything that takes part in a binding open until done: of is the region
+// that the request names, if any.
+func (mw *MW) use(qp *QP, to Binding, of *MR) (done func(), err error) {
 	objects := []*life.Object{&mw.obj, &qp.obj}
-	if to.MR != nil {
-		objects = append(objects, &to.MR.obj)
+	if of != nil {
+		objects = append(objects, &of.obj)
 	}
 	done = func() {}
 	for _, o := range objects {
@@ -98,7 +141,7 @@ func (mw *MW) use(qp *QP, to Binding) (done func(), err error) {
 		before := done
 		done = func() { o.Done(); before() }
 	}
-	if err = mw.check(to); err == nil && qp.pd != mw.pd {
+	if err = mw.check(to); err == nil && qp.pd.base() != mw.pd.base() {
 		err = errors.New("the queue pair and the memory window are of different domains")
 	}
 	if err != nil {
@@ -118,8 +161,16 @@ func (mw *MW) use(qp *QP, to Binding) (done func(), err error) {
 func (qp *QP) BindMW(id uint64, mw *MW, to Binding) error {
 	const op = "bind memory window"
 	b := &qp.send
+	if mw == nil {
+		return qp.err(op, errNoWindow)
+	}
+	// Nothing is no bytes of some region: a provider may look at that.
+	of := to.MR
+	if of == nil {
+		of = mw.region()
+	}
 	// In use before inside the guard: Close takes them in that order.
-	done, err := mw.use(qp, to)
+	done, err := mw.use(qp, to, of)
 	if err != nil {
 		return qp.err(op, err)
 	}
@@ -139,12 +190,8 @@ func (qp *QP) BindMW(id uint64, mw *MW, to Binding) error {
 	if err := qp.needState(StateRTS); err != nil {
 		return qp.err(op, err)
 	}
-	// Nothing is no bytes of some region: a provider may look at that.
-	of := to.MR
 	if of == nil {
-		if of = mw.region(); of == nil {
-			return qp.err(op, errors.New("the window is bound to nothing already"))
-		}
+		return qp.err(op, errors.New("the window is bound to nothing already"))
 	}
 	wrID := b.next(id)
 	b.n = 0

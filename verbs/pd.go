@@ -14,7 +14,16 @@ type PD struct {
 	dev *Device
 	pd  cverbs.PD
 
-	imported bool // another process made it
+	imported  bool // another process made it
+	standsFor *PD  // of a parent domain: the one that it is made over
+}
+
+// base is the domain that counts: a parent domain's own, or else this one.
+func (pd *PD) base() *PD {
+	for pd != nil && pd.standsFor != nil {
+		pd = pd.standsFor
+	}
+	return pd
 }
 
 // AllocPD makes a protection domain.

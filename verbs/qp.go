@@ -332,6 +332,11 @@ func (qp *QP) modify(attr QPAttr, mask AttrMask) error {
 	qp.modifyMu.Lock()
 	defer qp.modifyMu.Unlock()
 	from := QPState(qp.state.Load())
+	if qp.opts.Type == XRCRecv { // others may have it open, and have changed it
+		if raw, err := qp.qp.Query(uint32(AttrState)); err == nil {
+			from = QPState(raw.State)
+		}
+	}
 	if mask&AttrCurState != 0 {
 		from = attr.CurState
 	}
@@ -431,6 +436,7 @@ func (qp *QP) Reset() error {
 		return err
 	}
 	qp.happened.lastReceive.Store(false)
+	qp.send.settleBinds(0)
 	return errors.Join(qp.send.restart(), qp.recv.restart())
 }
 

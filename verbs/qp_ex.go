@@ -230,13 +230,12 @@ func (b *SendBatch) Abort() error {
 	if err == nil && b.ex == nil {
 		err = errNoBuilders
 	}
-	if err == nil && b.targets != nil {
-		if err = b.hold(n); err == nil {
-			defer b.release(n)
-		}
+	if err == nil {
+		err = b.hold(n)
 	}
 	if err == nil && n > 0 {
 		err = b.ex.qp.Abort(&b.wrs[0], n, b.ex.detours)
+		b.release(n)
 	}
 	b.settleBinds(0)
 	if err != nil {

@@ -127,6 +127,10 @@ func (t QPType) access(attr *DeviceAttr) Access {
 // refuse keeps the batch from being posted because of a request that the
 // service does not carry, or that the queue pair was not made for.
 func (b *SendBatch) refuse(op int32, id uint64) Request {
+	if b.qp == nil {
+		b.fail(ErrClosed) // it was never made
+		return Request{b, &b.spare}
+	}
 	kind := b.qp.opts.Type
 	switch {
 	case kind == UD:

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"unsafe"
 
@@ -45,8 +46,13 @@ func (b *RecvBatch) Room() int {
 // AccessLocalWrite. A receive for an RDMA write with immediate needs no piece.
 func (b *RecvBatch) Recv(id uint64, local ...SGE) {
 	if !b.fits(id, len(local), "MaxRecvSGE") {
-		if b.qp.opts.SRQ != nil {
+		switch {
+		case b.qp == nil:
+			b.fail(ErrClosed) // it was never made
+		case b.qp.opts.SRQ != nil:
 			b.fail(errors.New("the queue pair has no receive queue: its receives come from its SRQ"))
+		case b.depth == 0:
+			b.fail(fmt.Errorf("a queue pair of type %v has no receive queue", b.qp.opts.Type))
 		}
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/life"
 )
 
 // SendBatch collects requests for a queue pair's send queue and posts them in
@@ -27,8 +28,10 @@ type SendBatch struct {
 	spare cverbs.SendWR   // takes what does not fit
 
 	targets []*AddressHandle // of datagrams, one a place; nil but on UD
-	binds   []pendingBind    // of the requests in the batch
 	ex      *builders        // nil where requests are posted in the classic form
+
+	binds     []pendingBind  // of the requests in the batch
+	bindsHeld []*life.Object // theirs, while they are posted
 }
 
 // Request is a request in a batch. Its methods change it until Post.
@@ -199,16 +202,21 @@ func (r Request) Solicited() Request {
 
 // Inline copies the data when the request is posted: the memory may be changed
 // at once, and need not be registered. The queue pair must have been made for
-// so many bytes (MaxInline). Reads and atomics cannot be inline.
+// so many bytes (MaxInline). Reads and atomics cannot be inline, nor
+// can memory that this process does not see (MR.Bytes is nil).
 //
 // Implements: ibv_wr_set_inline_data, ibv_wr_set_inline_data_list.
 func (r Request) Inline() Request {
-	if r.wr == &r.b.spare {
+	if r.wr == &r.b.spare || r.wr.Flags&cverbs.IBV_SEND_INLINE != 0 {
 		return r
 	}
 	var total int
-	for _, s := range unsafe.Slice(r.wr.SGList, r.wr.NumSGE) {
-		total += int(s.Length)
+	pieces := unsafe.Slice(r.wr.SGList, r.wr.NumSGE)
+	for i := range pieces {
+		total += int(pieces[i].Length)
+		if err := r.b.qp.pd.dev.elsewhere.bring(&pieces[i]); err != nil {
+			r.b.fail(err)
+		}
 	}
 	if most := r.b.qp.opts.MaxInline; total > most {
 		r.b.fail(fmt.Errorf("a request of %d bytes cannot be inline: the queue pair was made for %d (MaxInline)", total, most))
@@ -218,6 +226,9 @@ func (r Request) Inline() Request {
 	}
 	if keys>>uint(r.wr.Opcode)&1 != 0 {
 		r.b.fail(errors.New("what changes a key cannot be inline: it has no data"))
+	}
+	if beyondClassic>>uint(r.wr.Opcode)&1 != 0 {
+		r.b.fail(errors.New("a flush or an atomic write cannot be inline: it has no pieces"))
 	}
 	r.wr.Flags |= cverbs.IBV_SEND_INLINE
 	runtime.KeepAlive(r.b)
@@ -242,7 +253,7 @@ func (b *SendBatch) Post() (int, error) {
 	}
 	n, full := b.n, b.full
 	err := b.clear(StateRTS)
-	if err == nil && b.targets != nil {
+	if err == nil {
 		err = b.hold(n)
 	}
 	if err != nil || n == 0 {
@@ -262,10 +273,8 @@ func (b *SendBatch) cross(n int) (r cverbs.Posted) {
 	} else {
 		r = b.qp.qp.PostSend(&b.wrs[0], n)
 	}
+	b.release(n)
 	b.account(r.Posted)
-	if b.targets != nil {
-		b.release(n)
-	}
 	return r
 }
 
@@ -305,7 +314,7 @@ func (b *SendBatch) PostAndPoll(dst []Completion) (posted, polled int, err error
 func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error) {
 	n, full := b.n, b.full
 	err = b.clear(StateRTS)
-	if err == nil && b.targets != nil {
+	if err == nil {
 		err = b.hold(n)
 	}
 	if err != nil {
@@ -328,10 +337,8 @@ func (b *SendBatch) postAndPoll(dst []Completion) (posted, polled int, err error
 		wc = &dst[0].wc
 	}
 	r := b.qp.qp.PostAndPoll(wr, n, b.cq.cq, wc, entries)
+	b.release(n)
 	b.account(r.Posted)
-	if b.targets != nil {
-		b.release(n)
-	}
 	b.cq.counts.polled(polled + int(r.Polled))
 	err = b.posted(errnoOrNil(r.RC), full)
 	if r.PollRC != 0 {

@@ -20,6 +20,9 @@ const drainQuery = 10 * time.Millisecond
 // Implements: ibv_modify_qp.
 func (qp *QP) DrainSends(ctx context.Context) error {
 	const op = "drain sends"
+	if ctx == nil {
+		return qp.err(op, errNoContext)
+	}
 	if err := ctx.Err(); err != nil {
 		return qp.err(op, err)
 	}

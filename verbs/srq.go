@@ -64,6 +64,9 @@ func (pd *PD) CreateSRQ(opts SRQOptions) (*SRQ, error) {
 func (pd *PD) createSRQ(opts SRQOptions, create func(*cverbs.SRQAttr) (cverbs.SRQ, error), parents ...*life.Object) (*SRQ, error) {
 	const op = "create SRQ"
 	d := pd.dev
+	if d == nil {
+		return nil, d.err(op, ErrClosed)
+	}
 	opts = opts.withDefaults()
 	if err := opts.check(&d.attr); err != nil {
 		return nil, d.err(op, err)
@@ -161,6 +164,9 @@ func (srq *SRQ) ArmLimit(n int) error {
 // Implements: ibv_modify_srq.
 func (srq *SRQ) Resize(n int) error {
 	const op = "resize SRQ"
+	if srq.pd == nil {
+		return srq.err(op, ErrClosed)
+	}
 	attr := &srq.pd.dev.attr
 	if n < 1 || n > attr.MaxSRQWR {
 		return srq.err(op, fmt.Errorf("%d receives: the device allows 1 to %d", n, attr.MaxSRQWR))
@@ -191,7 +197,12 @@ func (srq *SRQ) Stats() QueueStats {
 	return srq.recv.stats()
 }
 
-func (srq *SRQ) err(op string, err error) error { return srq.pd.dev.err(op, err) }
+func (srq *SRQ) err(op string, err error) error {
+	if srq == nil || srq.pd == nil {
+		return &OpError{Op: op, Err: err} // it was never made
+	}
+	return srq.pd.dev.err(op, err)
+}
 
 // Close destroys the queue; receives still in it are dropped. It fails with
 // ErrBusy while queue pairs use it.

@@ -112,6 +112,10 @@ func (b *SRQRecvBatch) look() {
 // Recv adds a receive into the local pieces, one after the other, as
 // RecvBatch.Recv does.
 func (b *SRQRecvBatch) Recv(id uint64, local ...SGE) {
+	if b.srq == nil {
+		b.fail(ErrClosed) // it was never made
+		return
+	}
 	most := b.srq.opts.MaxSGE
 	if len(local) > most {
 		b.fail(fmt.Errorf("request %d has %d pieces: the queue was made for %d (MaxSGE)", id, len(local), most))

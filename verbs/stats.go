@@ -80,5 +80,8 @@ type DeviceStats struct {
 
 // Stats returns the device's counts.
 func (d *Device) Stats() DeviceStats {
+	if d.async == nil {
+		return DeviceStats{} // it was never opened
+	}
 	return DeviceStats{AsyncEvents: d.async.taken.Load(), LostEvents: d.async.lost.Load()}
 }

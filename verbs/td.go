@@ -80,5 +80,5 @@ func (pd *PD) AllocParentDomain(td *TD) (*PD, error) {
 	if err != nil {
 		return nil, pd.dev.err(op, err)
 	}
-	return pd.dev.enterPD(&PD{pd: domain}, "parent domain", parents...), nil
+	return pd.dev.enterPD(&PD{pd: domain, standsFor: pd}, "parent domain", parents...), nil
 }

@@ -67,6 +67,9 @@ func (b *SendBatch) SendImmTo(id uint64, imm uint32, to *AddressHandle, qpn, qke
 }
 
 func (b *SendBatch) datagram(op int32, id uint64, to *AddressHandle, qpn, qkey uint32, local []SGE) Request {
+	if b.qp == nil {
+		return b.refuse(op, id)
+	}
 	if b.targets == nil {
 		b.fail(fmt.Errorf("request %d: a queue pair of type %v sends to its peer only", id, b.qp.opts.Type))
 		return Request{b, &b.spare}
@@ -92,22 +95,49 @@ func (b *SendBatch) datagram(op int32, id uint64, to *AddressHandle, qpn, qkey u
 	return Request{b, wr}
 }
 
-// hold keeps the address handles of the first n requests from being destroyed
-// until release. Requests in a row mostly have the same.
+// hold keeps what the first n requests point to from being destroyed until release:
+// address handles, and what bindings name.
 func (b *SendBatch) hold(n int) error {
-	for i, to := range b.targets[:n] {
-		if i > 0 && to == b.targets[i-1] {
-			continue
-		}
-		if !to.uses.begin() {
-			b.release(i)
-			return errors.New("the address handle of a request is closed")
+	if err := b.holdTargets(n); err != nil {
+		return err
+	}
+	if n > 0 && len(b.binds) > 0 {
+		if err := b.holdBinds(); err != nil {
+			b.releaseTargets(n)
+			return err
 		}
 	}
 	return nil
 }
 
 func (b *SendBatch) release(n int) {
+	b.releaseTargets(n)
+	if len(b.bindsHeld) > 0 {
+		b.releaseBinds()
+	}
+}
+
+// holdTargets holds address handles. Requests in a row mostly have the same.
+func (b *SendBatch) holdTargets(n int) error {
+	if b.targets == nil {
+		return nil
+	}
+	for i, to := range b.targets[:n] {
+		if i > 0 && to == b.targets[i-1] {
+			continue
+		}
+		if !to.uses.begin() {
+			b.releaseTargets(i)
+			return errors.New("the address handle of a request is closed")
+		}
+	}
+	return nil
+}
+
+func (b *SendBatch) releaseTargets(n int) {
+	if b.targets == nil {
+		return
+	}
 	for i, to := range b.targets[:n] {
 		if i == 0 || to != b.targets[i-1] {
 			to.uses.end()

@@ -73,6 +73,9 @@ type WQ struct {
 func (pd *PD) CreateWQ(opts WQOptions) (*WQ, error) {
 	const op = "create WQ"
 	d := pd.dev
+	if d == nil {
+		return nil, d.err(op, ErrClosed)
+	}
 	common := SRQOptions{MaxRecv: opts.MaxRecv, MaxSGE: opts.MaxSGE}.withDefaults()
 	switch {
 	case opts.CQ == nil:
@@ -141,7 +144,7 @@ func (wq *WQ) SetFlags(flags, mask WQFlags) error {
 func (wq *WQ) modify(attr *cverbs.WQAttr) error {
 	const op = "modify WQ"
 	if err := wq.obj.Use(); err != nil {
-		return wq.pd.dev.err(op, err)
+		return wq.shared.err(op, err)
 	}
 	defer wq.obj.Done()
 	if err := wq.wq.Modify(attr); err != nil {

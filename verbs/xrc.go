@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"syscall"
 
@@ -70,12 +71,16 @@ func (d *Device) openXRCD(fd, flags int) (*XRCD, error) {
 	return x, nil
 }
 
-// CreateQP makes a receiving XRC queue pair (XRCRecv) in the RESET state. Type,
-// CQs, SRQ and queue sizes of the options have no meaning: it posts nothing.
+// CreateQP makes a receiving XRC queue pair (XRCRecv) in the RESET state. Type and
+// queue sizes of the options have no meaning: it posts nothing. CQs and an SRQ are
+// an error: its receives come from the domain's XRC SRQs, and complete on theirs.
 //
 // Implements: ibv_create_qp_ex.
 func (x *XRCD) CreateQP(opts QPOptions) (*QP, error) {
 	opts.Type = XRCRecv
+	if x.dev == nil {
+		return nil, x.dev.err("create QP", ErrClosed)
+	}
 	qp := &QP{pd: &PD{dev: x.dev}, opts: opts, ex: &exInit{
 		QPExOptions: QPExOptions{QPOptions: opts}, mask: cverbs.IBV_QP_INIT_ATTR_XRCD, xrcd: x,
 	}}
@@ -84,11 +89,14 @@ func (x *XRCD) CreateQP(opts QPOptions) (*QP, error) {
 
 // OpenQP opens the receiving queue pair of the domain that has this number, made
 // in this process or another. Closing it leaves the queue pair to the others that
-// have it open.
+// have it open. It fails with syscall.EINVAL if the domain has no such queue pair.
 //
 // Implements: ibv_open_qp.
 func (x *XRCD) OpenQP(number uint32, opts QPOptions) (*QP, error) {
 	opts.Type = XRCRecv
+	if x.dev == nil {
+		return nil, x.dev.err("open QP", ErrClosed)
+	}
 	qp := &QP{pd: &PD{dev: x.dev}, opts: opts, ex: &exInit{xrcd: x, opens: true, number: number}}
 	return qp.make(x.dev, &x.obj)
 }
@@ -139,8 +147,8 @@ func (pd *PD) CreateSRQEx(opts SRQExOptions) (*SRQ, error) {
 		return nil, d.err(op, errors.New("the CQ or the XRC domain is of another device"))
 	case (opts.XRCD != nil) == (opts.MaxTags != 0):
 		return nil, d.err(op, errors.New("an extended SRQ has an XRCD or MaxTags, one of the two"))
-	case opts.MaxTags < 0 || opts.MaxTagOps < 0:
-		return nil, d.err(op, fmt.Errorf("MaxTags %d and MaxTagOps %d: they cannot be negative", opts.MaxTags, opts.MaxTagOps))
+	case opts.MaxTags < 0 || opts.MaxTags > math.MaxInt32 || opts.MaxTagOps < 0 || opts.MaxTagOps > math.MaxInt32:
+		return nil, d.err(op, fmt.Errorf("MaxTags %d and MaxTagOps %d: they must be 0 to %d", opts.MaxTags, opts.MaxTagOps, math.MaxInt32))
 	}
 	parents := owners{&opts.CQ.obj}
 	if opts.XRCD != nil {

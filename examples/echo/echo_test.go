@@ -81,7 +81,7 @@ func TestEchoOverAddresses(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, args := range []string{"-s -1", "-n 0", "stray", "--nonsense", "-d nosuch0", "--dial nonsense"} {
+	for _, args := range []string{"-s -1", "-n 0", "stray", "--nonsense", "-d nosuch0", "--dial nonsense", "--listen :0 --dial a:1"} {
 		require.Error(t, run(t.Context(), strings.Fields(args), &bytes.Buffer{}), args)
 	}
 }

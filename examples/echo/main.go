@@ -61,6 +61,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if f.NArg() > 0 {
 		return fmt.Errorf("%q is no flag: see --help", f.Arg(0))
 	}
+	if c.listen != "" && c.dial != "" {
+		return errors.New("want --listen or --dial, not both")
+	}
 	if c.listen != "" {
 		return listen(ctx, c.listen, out)
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +78,9 @@ func TestCopyOnDevice(t *testing.T) {
 
 func TestWhatCannotBeCopied(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{filepath.Join(dir, "missing"), dir} {
+	pipe := filepath.Join(dir, "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, name := range []string{filepath.Join(dir, "missing"), dir, pipe} {
 		require.Error(t, run(t.Context(), []string{"--to", dir, name}, &bytes.Buffer{}))
 	}
 	err := run(t.Context(), append([]string{"--to", filepath.Join(dir, "missing")}, files(t)...), &bytes.Buffer{})
@@ -165,7 +168,7 @@ func TestCopyOverAddresses(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, args := range []string{"", "--to x", "file", "--dial a:1", "--dial a:1 --to x file", "--listen :0", "--listen :0 --to x file", "--nonsense"} {
+	for _, args := range []string{"", "--to x", "file", "--dial a:1", "--dial a:1 --to x file", "--listen :0", "--listen :0 --to x file", "--listen :0 --dial a:1", "--nonsense"} {
 		require.Error(t, run(t.Context(), strings.Fields(args), &bytes.Buffer{}), args)
 	}
 }

@@ -54,6 +54,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	c.files = f.Args()
 	switch {
+	case c.listen != "" && c.dial != "":
+		return errors.New("want --listen or --dial, not both")
 	case (c.to == "") != (c.dial != ""):
 		return errors.New("want --to, with --listen or files, or --dial with files")
 	case (len(c.files) == 0) != (c.listen != ""):

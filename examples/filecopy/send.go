@@ -27,18 +27,18 @@ const chunk = 1 << 20
 
 // sendFile sends one file and waits until it has arrived. It returns its length.
 func sendFile(ctx context.Context, conn *rdmacm.Conn, name string) (int64, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(name) // before it is opened, which waits if it is a pipe
 	if err != nil {
 		return 0, err
 	}
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is no regular file", name)
 	}
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
 	head, err := json.Marshal(header{Name: filepath.Base(name), Size: info.Size(), Mode: info.Mode().Perm()})
 	if err != nil {
 		return 0, err

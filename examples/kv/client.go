@@ -35,6 +35,9 @@ func (c *Client) Close() error { return c.conn.Close() }
 // Get returns the value of a key. The server's processor has no part in it: one
 // RDMA read brings the key's bucket.
 func (c *Client) Get(ctx context.Context, key string) (value []byte, ok bool, err error) {
+	if err := checkKey(key); err != nil {
+		return nil, false, err
+	}
 	b, err := c.conn.Hub().Buffer(bucketSize)
 	if err != nil {
 		return nil, false, err

@@ -85,6 +85,10 @@ func TestPutGetDelete(t *testing.T) {
 	_, ok, err = b.Get(ctx, "k")
 	require.NoError(t, err)
 	assert.False(t, ok)
+	for _, key := range []string{"", strings.Repeat("k", maxKey+1)} {
+		_, _, err = a.Get(ctx, key)
+		require.Error(t, err, key)
+	}
 	require.Error(t, a.Put(ctx, "", nil))
 	require.Error(t, a.Put(ctx, strings.Repeat("k", maxKey+1), nil))
 	require.Error(t, a.Put(ctx, "k", make([]byte, maxValue+1)))
@@ -189,7 +193,7 @@ func TestKVOverAddresses(t *testing.T) {
 }
 
 func TestWrongFlags(t *testing.T) {
-	for _, args := range []string{"-n 0", "get x", "--nonsense", "-d nosuch0", "--dial nonsense get x", "--dial nonsense", "--buckets 0"} {
+	for _, args := range []string{"-n 0", "get x", "--nonsense", "-d nosuch0", "--dial nonsense get x", "--dial nonsense", "--buckets 0", "--listen :0 --dial a:1", "--listen :0 get x"} {
 		require.Error(t, run(t.Context(), strings.Fields(args), &bytes.Buffer{}), args)
 	}
 }

@@ -52,11 +52,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	f.StringVarP(&c.device, "ib-dev", "d", "loop0", "the RDMA `device` of the server; loop0 is one inside the process")
 	f.StringVar(&c.listen, "listen", "", "serve at an `address`, such as :7472, of the device")
 	f.StringVar(&c.dial, "dial", "", "the server's `address`")
-	f.VarP(&command.Number{Dst: &c.count, Low: 1, High: 1 << 30}, "keys", "n", "how many keys are put and got, in this process")
+	f.VarP(&command.Number{Dst: &c.count, Low: 1, High: 1 << 30}, "keys", "n", "how many keys are put and got, in this process; up to --buckets")
 	f.Var(&command.Number{Dst: &c.buckets, Low: 1, High: 1 << 20}, "buckets", "the table's size; a bucket has 4 keys, and 1 KiB")
 	f.DurationVar(&c.timeout, "timeout", time.Minute, "how long a client may take")
 	if err := f.Parse(args); err != nil {
 		return err
+	}
+	if c.listen != "" && (c.dial != "" || f.NArg() > 0) {
+		return errors.New("--listen goes without --dial and without a command")
 	}
 	if c.listen != "" {
 		return c.withServer(func(hub *rdmacm.Hub, s *Server) error { return c.serve(ctx, hub, s, out) })

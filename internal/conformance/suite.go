@@ -24,7 +24,7 @@ func Cases() []Case {
 		stateCases, memoryCases, lifetimeCases, misuseCases, hostileCases,
 		unreliableCases, datagramCases, atomicCases, sharedReceiveCases, sendStateCases, eventCases,
 		queueChangeCases, multicastCases,
-		dmaBufCases, regionCases, windowCases, deviceCases, nameCases,
+		dmaBufCases, regionCases, windowCases, pendingCases, deviceCases, nameCases,
 		extendedCQCases, extendedQPCases, xrcCases, queueExtraCases,
 	} {
 		all = append(all, topic...)

@@ -22,7 +22,11 @@ var closeCases = []Case{
 	{"CloseWithWaiters", closeWithWaiters},
 	{"ClosePeerDoesNotClose", peerDoesNotClose},
 	{"CloseWithLargeMessagesUnderWay", closeLarge},
+	{"AbortEndsAClose", abortEndsClose},
+	{"ShutdownDoesNotWaitForAnother", shutdownOfTwo},
+	{"CallsAfterTheEnd", callsAfterEnd},
 	{"HubCloseAll", hubCloseAll},
+	{"HubInUseGoesOn", hubInUse},
 	{"OpenedAndClosedOften", openedOften},
 }
 
@@ -171,6 +175,83 @@ func closeLarge(r *Rig) {
 		require.NoError(r, b.Abort())
 		require.NoError(r, a.Abort())
 	}
+}
+
+// abortEndsClose: whoever aborts does not wait for one who closes patiently.
+func abortEndsClose(r *Rig) {
+	a, b := r.pair(rdmacm.ConnOptions{})
+	closed := make(chan error, 1)
+	go func() { closed <- a.Shutdown(r.ctx) }()
+	r.atEnd(b) // a waits for b's end now
+	require.NoError(r, a.Abort())
+	require.ErrorIs(r, <-closed, verbs.ErrClosed)
+	<-b.Done()
+	require.ErrorIs(r, b.Err(), rdmacm.ErrPeerAborted)
+}
+
+func shutdownOfTwo(r *Rig) {
+	a, b := r.pair(rdmacm.ConnOptions{})
+	closed := make(chan error, 1)
+	go func() { closed <- a.Shutdown(r.ctx) }()
+	r.atEnd(b)
+	require.NoError(r, a.Shutdown(r.soon()), "the connection is closed")
+	require.ErrorIs(r, <-closed, verbs.ErrClosed)
+}
+
+// callsAfterEnd: a connection that ended with requests under way stays as it is,
+// whatever it is asked.
+func callsAfterEnd(r *Rig) {
+	mr, err := r.B.PD().AllocMR(1<<20, verbs.MROptions{Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead})
+	require.NoError(r, err)
+	for range 20 {
+		a, b := r.pair(rdmacm.ConnOptions{})
+		_, err := b.Advertise(r.ctx, "memory", mr, 0, mr.Len(), rdmacm.RegionRead)
+		require.NoError(r, err)
+		region, err := a.Region(r.ctx, "memory")
+		require.NoError(r, err)
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Add(2)
+			go func() {
+				defer wg.Done()
+				for a.Read(r.ctx, region, 0, make([]byte, mr.Len())) == nil {
+				}
+			}()
+			go func() {
+				defer wg.Done()
+				for a.Send(r.ctx, []byte("message")) == nil {
+				}
+			}()
+		}
+		time.Sleep(time.Millisecond) // let some of it get under way
+		require.NoError(r, a.Abort())
+		wg.Wait()
+		require.ErrorIs(r, a.Send(r.ctx, nil), verbs.ErrClosed)
+		require.ErrorIs(r, a.CloseWrite(r.ctx), verbs.ErrClosed)
+		require.ErrorIs(r, a.Read(r.ctx, region, 0, make([]byte, 1)), verbs.ErrClosed)
+		require.Zero(r, a.Stats().InFlight)
+		require.Zero(r, r.A.Stats().BuffersInUse)
+		require.NoError(r, b.Abort())
+	}
+	require.NoError(r, mr.Close())
+}
+
+// hubInUse: a hub that cannot be closed yet works as before, and can be closed
+// later.
+func hubInUse(r *Rig) {
+	mr, err := r.A.PD().AllocMR(4096, verbs.MROptions{})
+	require.NoError(r, err)
+	b, err := r.A.Buffer(1000)
+	require.NoError(r, err)
+	require.ErrorIs(r, r.A.Close(), verbs.ErrBusy, "a buffer is out")
+	b.Release()
+	require.ErrorIs(r, r.A.Close(), verbs.ErrBusy, "memory is registered")
+	x, y := r.pair(rdmacm.ConnOptions{})
+	r.send(x, []byte("as before"))
+	r.gets(y, []byte("as before"))
+	require.NoError(r, x.Abort())
+	require.NoError(r, y.Abort())
+	require.NoError(r, mr.Close())
 }
 
 func hubCloseAll(r *Rig) {

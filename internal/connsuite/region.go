@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"io"
 	"sync"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,7 @@ var regionCases = []Case{
 	{"ReadAndWriteRegion", readWrite},
 	{"RegionBoundsAndRights", boundsAndRights},
 	{"RegionsByName", regionsByName},
+	{"RegionThatNeverComes", regionNever},
 	{"WriteArrivesBeforeTheMessageAfterIt", writeThenSend},
 	{"ManyOperationsAtOnce", manyOperations},
 	{"RevokedRegion", revokedRegion},
@@ -124,6 +126,20 @@ func boundsAndRights(r *Rig) {
 		_, err := b.Advertise(r.ctx, o.name, o.mr, o.off, o.n, o.access)
 		require.Error(r, err, "%+v", o)
 	}
+}
+
+// regionNever waits for a region of a peer that ends without it.
+func regionNever(r *Rig) {
+	a, b := r.pair(rdmacm.ConnOptions{})
+	found := make(chan error, 1)
+	go func() {
+		_, err := a.Region(r.ctx, "never")
+		found <- err
+	}()
+	require.NoError(r, b.CloseWrite(r.ctx))
+	require.Equal(r, io.EOF, <-found)
+	_, err := a.Region(r.ctx, "never")
+	require.Equal(r, io.EOF, err)
 }
 
 func regionsByName(r *Rig) {

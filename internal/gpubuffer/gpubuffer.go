@@ -122,7 +122,7 @@ func (b *Buffer) Load(ctx context.Context, dst []byte, off int) error {
 }
 
 func (b *Buffer) part(off, n int) (cuda.Span, error) {
-	if off < 0 || n > b.MR.Len() {
+	if off < 0 || n > b.MR.Len() || off > b.MR.Len()-n {
 		return cuda.Span{}, fmt.Errorf("%w: %d bytes from %d of %d", verbs.ErrOutOfRange, n, off, b.MR.Len())
 	}
 	return b.mem.Span().At(uint64(off), uint64(n))

@@ -49,7 +49,10 @@ func cTool(name string) pairs.Tool {
 }
 
 // The lab's two devices reach each other.
-const serverDevice, clientDevice = "rxe0", "rxe1"
+const (
+	serverDevice, clientDevice = "rxe0", "rxe1"
+	serverAddress              = "10.0.0.1" // of serverDevice
+)
 
 // runLimit ends a run that hangs. The lab's machine is slow, and -a moves 160 MB.
 const runLimit = 3 * time.Minute

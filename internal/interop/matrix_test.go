@@ -71,6 +71,18 @@ var variants = []variant{
 	{name: "-c UD", args: "-c UD -n 20", only: sends, smoke: sendsBW, iterations: 20, datagram: true},
 	{name: "-c UD -a", args: "-c UD -a -n 5", only: sends, iterations: 5, all: true, datagram: true},
 	{name: "-A CMP_AND_SWAP", args: "-A CMP_AND_SWAP -n 20", only: swaps, iterations: 20},
+	{name: "-R", args: "-R -n 20", only: anyKind, smoke: func(k kind) bool { return k.name == "write_bw" || k.name == "send_lat" }, iterations: 20},
+	{name: "-R -q 4", args: "-R -q 4 -n 20", only: bandwidth, iterations: 20, queuePairs: 4},
+	{name: "-R -b", args: "-R -b -n 50 -s 4096", only: bothSizes, size: 4096, iterations: 50, both: true},
+	{name: "-R -T 32", args: "-R -T 32 -n 20", only: anyKind, iterations: 20},
+	{name: "-z", args: "-z -n 20", only: anyKind, smoke: func(k kind) bool { return k.name == "read_bw" }, iterations: 20},
+	{name: "-z -q 4", args: "-z -q 4 -n 20", only: bandwidth, iterations: 20, queuePairs: 4},
+	{name: "-z -c UD", args: "-z -c UD -n 20", only: sends, iterations: 20, datagram: true},
+}
+
+// cm tells that the connection manager carries the control connection.
+func (v variant) cm() bool {
+	return slices.ContainsFunc(v.flags(), func(flag string) bool { return flag == "-R" || flag == "-z" })
 }
 
 func (v variant) flags() []string { return strings.Fields(v.args) }

@@ -271,7 +271,7 @@ struct gf1l_qp {
 	struct gf1l_xrcd *xrcd;
 	struct gf1l_qp *opened; /* of a handle that open_qp made: the queue pair */
 	uint32_t handles;       /* that open_qp made; the xrcd list's lock */
-	int closed;             /* by its maker, while there are such handles */
+	int closed;             /* by its maker; the xrcd list's lock */
 	uint64_t dev; /* its device's id */
 	uint32_t refs; /* atomic */
 	struct gf1l_qp *hash_next;

@@ -232,6 +232,7 @@ struct gf1_qp *gf1l_open_qp(struct gf1_context *context, struct gf1_qp_open_attr
 	struct gf1l_ctx *ctx = gf1l_ctx_of(context);
 	struct gf1l_xrcd *x;
 	struct gf1l_qp *qp, *handle;
+	uint32_t opens;
 
 	if (attr->comp_mask != (QP_OPEN_NUM | QP_OPEN_XRCD | QP_OPEN_TYPE) || attr->qp_type != QPT_XRC_RECV) {
 		errno = EINVAL;
@@ -239,26 +240,32 @@ struct gf1_qp *gf1l_open_qp(struct gf1_context *context, struct gf1_qp_open_attr
 	}
 	x = GF1L_OF(struct gf1l_xrcd, xrcd, attr->xrcd);
 	qp = gf1l_find_qp(ctx->dev->id, attr->qp_num);
-	if (qp == NULL || qp->qp.qp_type != QPT_XRC_RECV || qp->xrcd->domain != x->domain) {
-		if (qp != NULL)
-			gf1l_put_qp(qp);
+	handle = qp != NULL ? gf1l_make(ctx, sizeof(*handle)) : NULL;
+	if (handle == NULL) {
+		errno = qp != NULL ? errno : EINVAL;
+		goto out;
+	}
+	/* One that nobody has open any more is going, whatever else it points to. */
+	pthread_mutex_lock(&list_lock);
+	opens = qp->qp.qp_type == QPT_XRC_RECV && (!qp->closed || qp->handles != 0) && qp->xrcd->domain == x->domain;
+	qp->handles += opens;
+	pthread_mutex_unlock(&list_lock);
+	if (!opens) {
+		gf1l_unmake(ctx, handle);
+		handle = NULL;
 		errno = EINVAL;
-		return NULL;
+		goto out;
 	}
-	handle = gf1l_make(ctx, sizeof(*handle));
-	if (handle != NULL) {
-		handle->ctx = ctx;
-		handle->opened = qp;
-		handle->xrcd = x;
-		handle->qp.context = context;
-		handle->qp.qp_num = handle->qp.handle = qp->qp.qp_num;
-		handle->qp.qp_type = QPT_XRC_RECV;
-		pthread_mutex_lock(&list_lock);
-		qp->handles++;
-		pthread_mutex_unlock(&list_lock);
-		gf1l_ref(&x->refs);
-	}
-	gf1l_put_qp(qp);
+	handle->ctx = ctx;
+	handle->opened = qp;
+	handle->xrcd = x;
+	handle->qp.context = context;
+	handle->qp.qp_num = handle->qp.handle = qp->qp.qp_num;
+	handle->qp.qp_type = QPT_XRC_RECV;
+	gf1l_ref(&x->refs);
+out:
+	if (qp != NULL)
+		gf1l_put_qp(qp);
 	return handle != NULL ? &handle->qp : NULL;
 }
 
@@ -270,7 +277,7 @@ int gf1l_close_handle(struct gf1l_qp *handle)
 	pthread_mutex_lock(&list_lock);
 	if (qp == NULL) {
 		last = handle->handles == 0;
-		handle->closed = !last;
+		handle->closed = 1;
 		pthread_mutex_unlock(&list_lock);
 		return !last;
 	}

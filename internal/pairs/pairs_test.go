@@ -55,3 +55,11 @@ func TestMedianInterval(t *testing.T) {
 	assert.InDelta(t, 1, low, 0)
 	assert.InDelta(t, 6, high, 0)
 }
+
+func TestListensCM(t *testing.T) {
+	table := "link rxe0/- cm-idn 0 state LISTEN ps TCP pid 107 comm ib_write_bw src-addr 0.0.0.0:20001 \n" +
+		"link rxe0/1 cm-idn 1 lqpn 17 qp-type RC state CONNECT ps TCP pid 107 comm x src-addr 10.0.0.1:20002 dst-addr 10.0.0.1:3 \n"
+	assert.True(t, listensCM(table, 20001))
+	assert.False(t, listensCM(table, 20002), "connected, not listening")
+	assert.False(t, listensCM("", 20001))
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -105,6 +106,39 @@ func (p *Process) Listening(ctx context.Context, port int) error {
 	}
 }
 
+// ListeningCM waits until a process listens on the port of the connection manager,
+// as iproute2's rdma shows it. It fails if the process ends before.
+func (p *Process) ListeningCM(ctx context.Context, port int) error {
+	for {
+		table, err := exec.CommandContext(ctx, "rdma", "resource", "show", "cm_id").Output()
+		if err != nil {
+			return fmt.Errorf("rdma resource show cm_id: %w", err)
+		}
+		if listensCM(string(table), port) {
+			return nil
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-p.done:
+			return fmt.Errorf("%s ended before it listened on port %d: %s", p.Tool.Name, port, strings.TrimSpace(p.stderr.String()))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// listensCM looks for a listener of the port in what "rdma resource show cm_id"
+// prints.
+func listensCM(table string, port int) bool {
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if slices.Contains(fields, "LISTEN") && slices.ContainsFunc(fields, func(f string) bool { return strings.HasSuffix(f, fmt.Sprintf(":%d", port)) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // listens looks for a listening socket of the port in the text of
 // /proc/net/tcp.
 func listens(table string, port int) bool {
@@ -127,6 +161,8 @@ type Pair struct {
 	Port int
 	// Host is the server's address; empty is 127.0.0.1.
 	Host string
+	// CM tells that the control connection is the connection manager's.
+	CM bool
 }
 
 // Run runs both to their ends.
@@ -151,7 +187,11 @@ func (p Pair) Start(ctx context.Context) (server, client *Process, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := server.Listening(ctx, p.Port); err != nil {
+	listening := server.Listening
+	if p.CM {
+		listening = server.ListeningCM
+	}
+	if err := listening(ctx, p.Port); err != nil {
 		server.end()
 		return nil, nil, err
 	}

@@ -24,16 +24,35 @@ type chart struct {
 // newChart takes the file's name; what the file held stays until there is
 // something to draw.
 func newChart(c *Config) (*chart, error) {
-	made := true
-	f, err := os.OpenFile(c.Plot, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		made = false
-		f, err = os.OpenFile(c.Plot, os.O_WRONLY, 0)
-	}
+	f, made, err := takeFile(c.Plot)
 	if err != nil {
 		return nil, fmt.Errorf("--plot: %w", err)
 	}
 	return &chart{config: c, file: f, made: made}, nil
+}
+
+// takeFile opens a file for writing and leaves what is in it; made tells that it was
+// not there before.
+func takeFile(name string) (f *os.File, made bool, err error) {
+	f, err = os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		f, err = os.OpenFile(name, os.O_WRONLY, 0)
+		return f, false, err
+	}
+	return f, true, err
+}
+
+// canWrite finds out whether a file can be written later.
+func canWrite(name string) error {
+	f, made, err := takeFile(name)
+	if err != nil {
+		return err
+	}
+	err = f.Close()
+	if made {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
 }
 
 func (c *chart) add(r result) { c.rows = append(c.rows, r) }

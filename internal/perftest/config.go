@@ -55,6 +55,14 @@ type Config struct {
 	// is the same for a server that only waits; zero is no limit.
 	Timeout, ServerTimeout time.Duration
 
+	// CMControl has the connection manager make the control connection, over a
+	// queue pair, and CMPairs connect the queue pairs too, which needs CMControl.
+	CMControl, CMPairs bool
+	// TypeOfService is the byte of IP of CMPairs' connections, nil for the
+	// system's, and RetryCount how often they send again.
+	TypeOfService *int
+	RetryCount    int
+
 	// Device is the RDMA device's name; empty means the first.
 	Device string
 	// IBPort is the device's port, from 1.

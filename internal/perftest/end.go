@@ -215,4 +215,4 @@ func cacheLine() int {
 	return n
 }
 
-func (e *end) close() error { return errors.Join(e.dev.CloseAll(), e.memory.close()) }
+func (e *end) close() error { return errors.Join(e.link.close(), e.dev.CloseAll(), e.memory.close()) }

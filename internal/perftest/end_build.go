@@ -1,6 +1,7 @@
 package perftest
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gofabric/gofabric/verbs"
@@ -51,14 +52,14 @@ func (c *Config) cqDepth(pairs int) int {
 }
 
 // build makes the memory and the queue pairs, once both sides have agreed.
-func (e *end) build(agreed Agreement) error {
+func (e *end) build(ctx context.Context, agreed Agreement) error {
 	c := e.config
 	pd, err := e.dev.AllocPD()
 	if err != nil {
 		return err
 	}
 	e.layout = newLayout(c.Size, c.Connection, agreed)
-	mrs, err := e.registerAll(pd)
+	mrs, err := e.registerAll(ctx, pd)
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (e *end) build(agreed Agreement) error {
 		e.lanes = append(e.lanes, l)
 	}
 	for i := range c.QueuePairs {
-		if err := e.addPair(pd, srq, i, mrs); err != nil {
+		if err := e.addPair(ctx, pd, srq, i, mrs); err != nil {
 			return err
 		}
 	}
@@ -92,7 +93,7 @@ func (e *end) build(agreed Agreement) error {
 }
 
 // registerAll makes the memory: one region, or one for each queue pair.
-func (e *end) registerAll(pd *verbs.PD) ([]*verbs.MR, error) {
+func (e *end) registerAll(ctx context.Context, pd *verbs.PD) ([]*verbs.MR, error) {
 	n, each := 1, e.config.QueuePairs
 	if e.config.Memory.PerQueuePair {
 		n, each = e.config.QueuePairs, 1
@@ -107,7 +108,9 @@ func (e *end) registerAll(pd *verbs.PD) ([]*verbs.MR, error) {
 		if e.config.Tool.Latency && e.config.Tool.Verb == VerbWrite && bytes != nil {
 			bytes = bytes[:len(bytes)/2] // the peer's half must be zero at first
 		}
-		fill(bytes)
+		if err := fill(ctx, bytes); err != nil {
+			return nil, err
+		}
 		mrs = append(mrs, mr)
 	}
 	e.relaxed = mrs[0].Access()&verbs.AccessRelaxedOrdering != 0
@@ -115,7 +118,7 @@ func (e *end) registerAll(pd *verbs.PD) ([]*verbs.MR, error) {
 }
 
 // addPair makes a queue pair, the i-th.
-func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
+func (e *end) addPair(ctx context.Context, pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) error {
 	c, l := e.config, e.lanes[i%len(e.lanes)]
 	opts := verbs.QPOptions{
 		Type:   c.Connection,
@@ -129,7 +132,7 @@ func (e *end) addPair(pd *verbs.PD, srq *verbs.SRQ, i int, mrs []*verbs.MR) erro
 	if e.gid != nil {
 		opts.GIDIndex = &e.gid.Index
 	}
-	qp, err := e.link.create(pd, opts)
+	qp, err := e.link.create(ctx, e, pd, opts)
 	if err != nil {
 		return err
 	}

@@ -38,22 +38,46 @@ func (s *Session) BarrierAfterRun(ctx context.Context, local Key, patience time.
 }
 
 func (s *Session) exchangeKey(ctx context.Context, step string, timeout time.Duration, local Key) (Key, error) {
-	out, err := EncodeKey(local)
+	encode, decode, read := EncodeKey, DecodeKey, s.readKey
+	if s.options.BinaryKeys {
+		encode, decode, read = EncodeBinaryKey, DecodeBinaryKey, s.readPlain
+	}
+	out, err := encode(local)
 	if err != nil {
 		return Key{}, err
 	}
 	var peer Key
 	err = s.exchange(ctx, step, timeout, out, func() ([]byte, error) {
-		msg, err := s.readKey(len(out))
+		msg, err := read(len(out))
 		if err != nil {
 			return msg, err
 		}
-		if peer, err = DecodeKey(msg); err != nil {
+		if peer, err = decode(msg); err != nil {
 			return msg, err
+		}
+		if local.GID == nil {
+			peer.GID = nil // a structure always has room for one
+		}
+		if s.options.AnyGID {
+			return msg, nil
 		}
 		return msg, checkGIDs(local, peer)
 	})
 	return peer, err
+}
+
+// Meet waits until the peer has come to the same point, before and after the
+// connection manager connects the queue pairs. The message is a key of zeros.
+func (s *Session) Meet(ctx context.Context) error {
+	_, err := s.exchangeKey(ctx, "meeting for the queue pairs", s.options.ExchangeTimeout, Key{})
+	return err
+}
+
+// readPlain reads n bytes.
+func (s *Session) readPlain(n int) ([]byte, error) {
+	msg := make([]byte, n)
+	got, err := s.readFull(msg)
+	return msg[:got], err
 }
 
 // readKey reads a key of n bytes. Both forms begin alike, and only the short

@@ -78,19 +78,19 @@ type parser struct {
 	// ours are the flags that the C tools do not have.
 	ours map[string]bool
 
-	gidIndex, mtu, duration, margin, inline, outReads int
-	cuda                                              int
-	timeout                                           int
-	connection, atomic, only                          string
-	gbits, noPeak, unsorted, outJSON, help, version   bool
-	outJSONFile                                       string
+	gidIndex, mtu, duration, margin, inline, outReads, tos int
+	cuda                                                   int
+	timeout                                                int
+	connection, atomic, only                               string
+	gbits, noPeak, unsorted, outJSON, help, version        bool
+	outJSONFile                                            string
 }
 
 func newParser(tool Tool) *parser {
 	p := &parser{
 		set:  pflag.NewFlagSet(tool.Name, pflag.ContinueOnError),
 		ours: map[string]bool{},
-		config: Config{Tool: tool, Port: DefaultPort, Timeout: defaultTimeout, IBPort: 1, AckTimeout: 14, Connection: verbs.RC,
+		config: Config{Tool: tool, Port: DefaultPort, Timeout: defaultTimeout, IBPort: 1, AckTimeout: 14, RetryCount: 7, Connection: verbs.RC,
 			QueuePairs: 1, Size: tool.Size, Iterations: tool.Iterations, TxDepth: tool.TxDepth, RxDepth: tool.RxDepth,
 			CQModeration: defaultCQMod, PostList: 1, RecvPostList: 1, Pairs: defaultPairs},
 		outJSONFile: "perftest_out.json",
@@ -151,6 +151,9 @@ func (p *parser) finishValues() error {
 	if changed("use_cuda") {
 		c.Memory.CUDA = &p.cuda
 	}
+	if changed("tos") {
+		c.TypeOfService = &p.tos
+	}
 	if changed("outs") {
 		c.OutReads = &p.outReads
 	}
@@ -183,6 +186,7 @@ func (p *parser) finishValues() error {
 		}
 	}
 	c.Only = report.Column(p.only)
+	c.CMControl = c.CMControl || c.CMPairs
 	return p.finishChoices()
 }
 

@@ -27,7 +27,7 @@ func (f flags) toggle(dst *bool, long, short, usage string) {
 }
 
 func (f flags) text(dst *string, long, short, usage string) {
-	f.set.StringVarP(dst, long, short, *dst, usage)
+	f.set.VarP((*word)(dst), long, short, usage)
 }
 
 func (p *parser) connectionFlags() {
@@ -36,8 +36,12 @@ func (p *parser) connectionFlags() {
 	f.number(&c.IBPort, "ib-port", "i", 1, maxIBPort, "`port` of the device")
 	f.number(&p.gidIndex, "gid-index", "x", 0, maxGIDIndex, "`index` of the local GID (default: chosen; none on InfiniBand)")
 	f.toggle(&c.IPv6, "ipv6", "", "choose a GID of an IPv6 address")
-	f.number(&c.Port, "port", "p", 1, 65535, "TCP `port` of the control connection")
+	f.number(&c.Port, "port", "p", 1, 65535, "`port` of the control connection: of TCP, or of rdma_cm with -R and -z")
 	f.text(&c.SourceIP, "source_ip", "", "this side's IPv4 `address` of the control connection")
+	f.toggle(&c.CMPairs, "rdma_cm", "R", "connect the queue pairs by rdma_cm, and talk over it; HOST is an address of the RDMA interface")
+	f.toggle(&c.CMControl, "comm_rdma_cm", "z", "talk to the other side over rdma_cm instead of TCP")
+	f.number(&p.tos, "tos", "T", 0, 255, "with -R: type of service, a `byte`")
+	f.number(&c.RetryCount, "retry_count", "", 0, 7, "with -R: `times` to send again before the peer is given up")
 	p.connection = "RC"
 	services := "connection type: RC"
 	switch c.Tool.Verb {

@@ -36,6 +36,22 @@ func (s *size) Type() string { return "size" }
 
 func (s *size) String() string { return strconv.Itoa(int(*s)) }
 
+// word is a text that is not empty: an empty one is a shell's variable that was not
+// set, and not the wish for the default.
+type word string
+
+func (w *word) Set(text string) error {
+	if text == "" {
+		return command.ValueError("the value is empty; leave the flag out for the default")
+	}
+	*w = word(text)
+	return nil
+}
+
+func (w *word) Type() string { return "string" }
+
+func (w *word) String() string { return string(*w) }
+
 // positive is a number above zero.
 type positive float64
 

@@ -20,18 +20,18 @@ const inProcessNote = "the device is inside this process, and both ends ran ther
 func inProcess(device string) bool { return slices.Contains(loopdev.Devices(), device) }
 
 // runInProcess runs both ends, and prints what the client does.
-func runInProcess(ctx context.Context, config Config, stdout, stderr io.Writer) error {
+func runInProcess(parent context.Context, config Config, stdout, stderr io.Writer) error {
 	if config.Host != "" {
 		return fmt.Errorf("%s is a device inside this process, which no other host reaches: leave out %s", config.Device, config.Host)
 	}
-	listener, err := Listen(ctx, "127.0.0.1", 0)
+	listener, err := Listen(parent, "127.0.0.1", 0)
 	if err != nil {
 		return err
 	}
 	defer listener.Close()
 	fmt.Fprintf(stderr, "%s: %s\n", config.Tool.Name, inProcessNote)
 
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	server := config
 	server.JSON, server.Plot, server.CFile, server.Only = false, "", "", ""
@@ -51,8 +51,13 @@ func runInProcess(ctx context.Context, config Config, stdout, stderr io.Writer) 
 		cancel(err)
 	}
 	serverErr := <-done
-	if err == nil {
+	switch {
+	case err == nil:
 		return serverErr
+	case parent.Err() != nil:
+		return context.Cause(parent)
+	case errors.Is(serverErr, ErrPeerClosed) && !errors.Is(err, ErrPeerClosed):
+		return err // which is why the server met with that
 	}
 	// Each side tells what it saw of the other's failure: the first says more.
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

@@ -44,14 +44,21 @@ const (
 
 const max24 = 1<<24 - 1
 
+func (k Key) check() error {
+	if k.QPN > max24 {
+		return fmt.Errorf("perftest: the queue pair number %#x does not fit in 24 bits", k.QPN)
+	}
+	if k.PSN > max24 {
+		return fmt.Errorf("perftest: the packet sequence number %#x does not fit in 24 bits", k.PSN)
+	}
+	return nil
+}
+
 // EncodeKey returns the message of k: 108 bytes with a GID, 59 without. QPN
 // and PSN must fit in 24 bits.
 func EncodeKey(k Key) ([]byte, error) {
-	if k.QPN > max24 {
-		return nil, fmt.Errorf("perftest: the queue pair number %#x does not fit in 24 bits", k.QPN)
-	}
-	if k.PSN > max24 {
-		return nil, fmt.Errorf("perftest: the packet sequence number %#x does not fit in 24 bits", k.PSN)
+	if err := k.check(); err != nil {
+		return nil, err
 	}
 	msg := make([]byte, 0, keyLenGID)
 	msg = fmt.Appendf(msg, "%04x:%04x:%06x:%06x:%08x:%016x:", k.LID, k.OutReads, k.QPN, k.PSN, k.RKey, k.VAddr)

@@ -30,7 +30,7 @@ func nullLane(t *testing.T, args ...string) *lane {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, local.close()) })
 	agreed := Agreement{PageSize: 4096, CacheLine: 64, MTU: 3}
-	require.NoError(t, local.build(agreed))
+	require.NoError(t, local.build(t.Context(), agreed))
 	require.NoError(t, local.connect(local.keys, agreed))
 	return local.lanes[0]
 }
@@ -92,7 +92,7 @@ func TestRallyDoesNotAllocate(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, local.close()) })
 	agreed := Agreement{PageSize: 4096, CacheLine: 64, MTU: 3}
-	require.NoError(t, local.build(agreed))
+	require.NoError(t, local.build(t.Context(), agreed))
 	require.NoError(t, local.connect(local.keys, agreed))
 	r := local.lanes[0].newRally(2, 10000, false)
 	ctx := context.Background()

@@ -13,10 +13,28 @@ type link interface {
 	// meet makes the control connection. A server calls listening before it
 	// waits.
 	meet(ctx context.Context, c *Config, listening func() error) (net.Conn, error)
+	// joint tells that create connects the queue pair, so that both sides must
+	// come to it at the same time. prepare is called before the peer may begin.
+	joint() bool
+	prepare(c *Config) error
 	// create makes a queue pair.
-	create(pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error)
+	create(ctx context.Context, e *end, pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error)
 	// connect brings a queue pair to where it can do this side's part.
 	connect(e *end, p *pair, peer Key, mtu MTU) error
+	// close releases what create and prepare made, the queue pairs included if
+	// they are joint.
+	close() error
+}
+
+// linkOf is the link that the flags ask for.
+func linkOf(c *Config) link {
+	switch {
+	case c.CMPairs:
+		return &cmPairsLink{}
+	case c.CMControl:
+		return cmLink{}
+	}
+	return tcpLink{}
 }
 
 // tcpLink is perftest's usual one: TCP, and queue pairs that are connected by
@@ -38,7 +56,11 @@ func (tcpLink) meet(ctx context.Context, c *Config, listening func() error) (net
 	return listener.Accept(ctx)
 }
 
-func (tcpLink) create(pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error) {
+func (tcpLink) joint() bool           { return false }
+func (tcpLink) prepare(*Config) error { return nil }
+func (tcpLink) close() error          { return nil }
+
+func (tcpLink) create(_ context.Context, _ *end, pd *verbs.PD, opts verbs.QPOptions) (*verbs.QP, error) {
 	return pd.CreateQP(opts)
 }
 

@@ -29,11 +29,9 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 	}
 	switch config.Action {
 	case ActionHelp:
-		fmt.Fprint(stdout, Usage(tool))
-		return exitOK
+		return printed(tool, stdout, stderr, Usage(tool))
 	case ActionVersion:
-		fmt.Fprint(stdout, VersionText())
-		return exitOK
+		return printed(tool, stdout, stderr, VersionText())
 	}
 	ctx, stop := command.WithSignals(context.Background())
 	defer stop()
@@ -42,7 +40,10 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 	} else {
 		err = Run(ctx, config, stdout, stderr)
 	}
-	var signalled command.SignalError
+	var (
+		signalled command.SignalError
+		usage     *UsageError
+	)
 	switch {
 	case err == nil:
 		return exitOK
@@ -50,6 +51,18 @@ func Main(tool Tool, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v; everything is closed\n", tool.Name, signalled)
 		return exitSignal + int(signalled.Signal)
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", tool.Name, command.OneLine(err.Error()))
+	text := command.OneLine(err.Error())
+	if !errors.As(err, &usage) { // which names the tool itself
+		text = tool.Name + ": " + text
+	}
+	fmt.Fprintln(stderr, text)
 	return exitFailed
+}
+
+func printed(tool Tool, stdout, stderr io.Writer, text string) int {
+	if _, err := io.WriteString(stdout, text); err != nil {
+		fmt.Fprintf(stderr, "%s: %v\n", tool.Name, err)
+		return exitFailed
+	}
+	return exitOK
 }

@@ -2,6 +2,7 @@ package perftest
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -25,11 +26,33 @@ func TestMainWithoutRun(t *testing.T) {
 	assert.Zero(t, status)
 	assert.Equal(t, VersionText(), stdout)
 
-	for _, args := range [][]string{{"-s", "x"}, {"-d", "no_such_device"}, {"a", "b"}} {
+	for _, args := range [][]string{{"-s", "x"}, {"-d", "no_such_device"}, {"a", "b"}, {"-d", "loop0", "--compare", "ib_write_bw"}} {
 		status, stdout, stderr = runMain(args...)
 		assert.Equal(t, 1, status)
 		assert.Empty(t, stdout)
 		assert.True(t, strings.HasPrefix(stderr, "write_bw: "), stderr)
 		assert.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+		assert.Equal(t, 1, strings.Count(stderr, "write_bw: "), stderr)
+	}
+}
+
+var errFull = errors.New("no space left")
+
+// full takes so many bytes.
+type full int
+
+func (f *full) Write(p []byte) (int, error) {
+	if len(p) > int(*f) {
+		return 0, errFull
+	}
+	*f -= full(len(p))
+	return len(p), nil
+}
+
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	for _, flag := range []string{"-h", "-V"} {
+		var problems bytes.Buffer
+		assert.Equal(t, 1, Main(WriteBW, []string{flag}, new(full), &problems))
+		assert.Equal(t, "write_bw: no space left\n", problems.String())
 	}
 }

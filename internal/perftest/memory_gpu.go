@@ -38,7 +38,9 @@ func (m *gpuMemory) alloc(pd *verbs.PD, size int, access verbs.Access) (*verbs.M
 		return nil, err
 	}
 	noise := make([]byte, size)
-	fill(noise)
+	if err := fill(context.Background(), noise); err != nil {
+		return nil, err
+	}
 	if err := b.Store(context.Background(), 0, noise); err != nil {
 		return nil, err // the region is closed with the GPU
 	}

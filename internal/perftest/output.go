@@ -34,6 +34,11 @@ func newOutput(w, stderr io.Writer, r *run) (*output, error) {
 	c := r.config
 	o := &output{w: w, stderr: stderr, run: r, config: c, progress: newProgress(stderr, c.Only == "")}
 	o.table = report.Table{Unit: c.Unit, CPU: c.CPU, Only: c.Only}
+	if c.CFile != "" {
+		if err := canWrite(c.CFile); err != nil {
+			return nil, fmt.Errorf("--out_json_file: %w", err)
+		}
+	}
 	var err error
 	if c.Plot != "" {
 		o.chart, err = newChart(c)
@@ -113,7 +118,7 @@ func (o *output) row(r result) error {
 	if o.cfile != nil {
 		o.cFileRow(r)
 		if err := o.cfile.Write(o.config.CFile); err != nil {
-			return err
+			return fmt.Errorf("--out_json_file: %w", err)
 		}
 	}
 	if o.config.JSON {
@@ -205,6 +210,9 @@ func (o *output) info() report.Info {
 		RelaxedOrdering: local.relaxed,
 		MTU:             o.run.agreed.MTU.Bytes(),
 		LinkType:        o.linkType(),
+		CMPairs:         c.CMPairs,
+		CMControl:       c.CMControl,
+		TypeOfService:   c.TypeOfService,
 	}
 	if local.info.NodeType == verbs.NodeRNIC {
 		info.Transport = "IW"

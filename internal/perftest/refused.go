@@ -14,7 +14,6 @@ type refusedFlag struct{ long, short, reason string }
 
 const (
 	notOffered   = "is not offered by this tool"
-	needsCM      = "needs the RDMA connection manager, which this tool does not use yet: it connects over TCP"
 	laterGPU     = "is of later releases: this tool has --use_cuda, --use_cuda_bus_id and --use_cuda_dmabuf"
 	otherGPU     = "is for accelerators that this tool does not drive; --use_cuda is for NVIDIA's"
 	laterRelease = "belongs to later releases of the C tools than 4.5, whose protocol this tool speaks"
@@ -26,8 +25,7 @@ const (
 
 // refusedAlways are refused by all tools.
 var refusedAlways = []refusedFlag{
-	{"rdma_cm", "R", needsCM}, {"com_rdma_cm", "z", needsCM}, {"comm_rdma_cm", "", needsCM}, {"tos", "T", needsCM},
-	{"retry_count", "", needsCM},
+	{"com_rdma_cm", "", "is a slip in the help of release 4.5, which does not know it either: it is --comm_rdma_cm"},
 	{"use_cuda_pcie_mapping", "", laterGPU}, {"use_data_direct", "", laterGPU}, {"cuda_mem_type", "", laterGPU}, {"gpu_touch", "", laterGPU},
 	{"use_rocm", "", otherGPU}, {"use_neuron", "", otherGPU}, {"use_hl", "", otherGPU}, {"use_musa", "", otherGPU}, {"use_opencl", "", otherGPU},
 	{"dualport", "O", "runs two ports of an old adapter as one; start a tool for each port"},

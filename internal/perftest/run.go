@@ -20,7 +20,7 @@ func Run(ctx context.Context, config Config, stdout, stderr io.Writer) error {
 	if inProcess(config.Device) {
 		return runInProcess(ctx, config, stdout, stderr)
 	}
-	return runEnd(ctx, config, tcpLink{}, stdout, stderr)
+	return runEnd(ctx, config, linkOf(&config), stdout, stderr)
 }
 
 // runEnd runs one side.
@@ -67,6 +67,8 @@ func (r *run) play(ctx context.Context) error {
 	r.session = NewSession(conn, r.config.Role(), SessionOptions{
 		PrologueTimeout: min(r.config.Timeout, prologueTimeout),
 		ExchangeTimeout: r.config.Timeout,
+		BinaryKeys:      r.config.CMControl,
+		AnyGID:          r.config.CMPairs,
 	})
 	defer r.session.Close()
 	if err := r.meet(ctx); err != nil {
@@ -91,7 +93,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 	if r.agreed, err = r.session.Prologue(ctx, r.local.host()); err != nil {
 		return err
 	}
-	if err := r.local.build(r.agreed); err != nil {
+	if err := r.build(ctx); err != nil {
 		return err
 	}
 	if gpu, ok := r.local.memory.(*gpuMemory); ok {
@@ -124,6 +126,33 @@ func (r *run) meet(ctx context.Context) (err error) {
 		}
 	}
 	return r.out.begin()
+}
+
+// build makes the memory and the queue pairs, at the same time as the peer where
+// that connects them.
+func (r *run) build(ctx context.Context) (err error) {
+	link := r.local.link
+	if !link.joint() {
+		return r.local.build(ctx, r.agreed)
+	}
+	if err := link.prepare(r.config); err != nil {
+		return err
+	}
+	if err := r.session.Meet(ctx); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, r.config.Timeout)
+	defer cancel()
+	watched, stop := r.session.Watch(limited)
+	err = r.local.build(watched, r.agreed)
+	gone := stop()
+	switch {
+	case err == nil:
+		return r.session.Meet(ctx)
+	case gone != nil:
+		return gone
+	}
+	return err
 }
 
 func (r *run) barrier(ctx context.Context) error { return r.session.Barrier(ctx, r.local.keys[0]) }

@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,6 +47,54 @@ func bothSides(t *testing.T, ctx context.Context, serverConfig, clientConfig Con
 	serverErr = <-done
 	require.NoError(t, listener.Close())
 	return serverOut.String(), clientOut.String(), serverErr, clientErr
+}
+
+// The side that fails for a reason of its own is the one that is told about, not
+// the other, which meets with a closed connection.
+func TestRunWithoutRoomForOutput(t *testing.T) {
+	config, err := ParseArgs(SendBW, []string{"-d", "loop0", "-n", "20", "-s", "64"})
+	require.NoError(t, err)
+	for n := range 11 {
+		room := full(n * 100)
+		require.ErrorIs(t, Run(t.Context(), config, &room, io.Discard), errFull, n)
+	}
+}
+
+// A file that cannot be written is told about before a long run, and one that was
+// not there does not stay.
+func TestOutputFileIsTriedFirst(t *testing.T) {
+	dir := t.TempDir()
+	for _, flag := range []string{"--out_json_file", "--plot"} {
+		config, err := ParseArgs(WriteBW, []string{"-d", "loop0", "-n", "20", flag, filepath.Join(dir, "missing", "file")})
+		require.NoError(t, err)
+		var out bytes.Buffer
+		err = Run(t.Context(), config, &out, io.Discard)
+		require.ErrorIs(t, err, fs.ErrNotExist, flag)
+		require.ErrorContains(t, err, flag)
+		require.Empty(t, out.String())
+	}
+	name := filepath.Join(dir, "file")
+	require.NoError(t, canWrite(name))
+	require.NoFileExists(t, name)
+	require.NoError(t, os.WriteFile(name, []byte("kept"), 0o600))
+	require.NoError(t, canWrite(name))
+	got, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(got))
+}
+
+// Memory of gigabytes is filled quickly, to the last byte, and not after Ctrl-C.
+func TestFill(t *testing.T) {
+	for _, n := range []int{0, 1, 1<<20 + 3, 5<<20 + 1} {
+		b := make([]byte, n)
+		require.NoError(t, fill(t.Context(), b))
+		for at := 0; at < n; at += 1 << 19 {
+			require.NotZero(t, bytes.Compare(b[at:min(n, at+16)], make([]byte, min(n, at+16)-at)), "at %d of %d", at, n)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errFull)
+	require.ErrorIs(t, fill(ctx, make([]byte, 5<<20)), errFull)
 }
 
 // Each tool with what it can, and numbers that do not divide each other.

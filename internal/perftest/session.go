@@ -33,6 +33,12 @@ type SessionOptions struct {
 	// ExchangeTimeout bounds each later exchange. Zero means 60 seconds: the
 	// peer registers its memory before it sends a key.
 	ExchangeTimeout time.Duration
+	// BinaryKeys has keys sent as structures, which is their form where the
+	// control connection is the connection manager's.
+	BinaryKeys bool
+	// AnyGID does not compare the two sides' GIDs, which nobody uses where the
+	// connection manager connects the queue pairs.
+	AnyGID bool
 }
 
 // prologueTimeout is the default of SessionOptions.

@@ -60,6 +60,8 @@ func (c *Config) limitSize(most int) bool {
 	return true
 }
 
+const cmInProcess = " is a device inside this process, which rdma_cm does not know: leave -R and -z out"
+
 // checkTogether refuses flags that cannot go together, in the words of which.
 func (p *parser) checkTogether() error {
 	c := &p.config
@@ -71,6 +73,12 @@ func (p *parser) checkTogether() error {
 	}{
 		{"connection", c.Connection == verbs.UD && c.Tool.Verb != VerbSend, "UD carries only sends: use send_bw or send_lat"},
 		{"connection", c.Connection == verbs.UC && c.Tool.Verb.brings(), "UC carries neither reads nor atomics: use RC"},
+		{"rdma_cm", c.CMPairs && inProcess(c.Device), c.Device + cmInProcess},
+		{"comm_rdma_cm", c.CMControl && inProcess(c.Device), c.Device + cmInProcess},
+		{"rdma_cm", c.CMPairs && c.Connection != verbs.RC, fmt.Sprintf("connects RC: leave -c %v out, or take -z, which leaves the queue pairs alone", c.Connection)},
+		{"tos", c.TypeOfService != nil && !c.CMPairs, "needs -R"},
+		{"retry_count", changed("retry_count") && !c.CMPairs, "needs -R"},
+		{"compare", c.Compare != "" && c.CMControl, "runs both ends over 127.0.0.1, which leads to no adapter: leave -R and -z out"},
 		{"reversed", c.Reversed && c.Bidirectional, "cannot go with -b, where both sides send"},
 		{"reversed", c.Reversed && c.Infinite && c.Tool.Verb != VerbSend, "cannot go with --run_infinitely"},
 		{"report-both", c.ReportBoth && !c.Bidirectional, "needs -b"},

@@ -77,9 +77,10 @@ func NewCFile(info Info) *CFile {
 	number("GID_index", info.GIDIndex)
 	number("Max_inline_data", info.MaxInline)
 	number("Outstand_reads", info.OutReads)
-	f.add("rdma_cm_QPs", "OFF")
+	f.add("rdma_cm_QPs", onOff(info.CMPairs))
 	f.add("Use_ROCm_memory", "OFF")
-	f.add("Data_ex_method", "Ethernet")
+	f.add("Data_ex_method", info.exchange())
+	number("TOS", info.TypeOfService)
 	return c
 }
 

@@ -69,6 +69,11 @@ type Info struct {
 	// MaxInline is the most bytes sent inline; tests that bring data have
 	// OutReads in its place, the number of reads and atomics under way at once.
 	MaxInline, OutReads *int
+	// CMPairs tells that the connection manager connects the queue pairs, and
+	// CMControl that it carries the control connection.
+	CMPairs, CMControl bool
+	// TypeOfService is that of the connection manager, nil for the system's.
+	TypeOfService *int
 }
 
 // WriteInfo writes the block, with the rules around it.
@@ -96,11 +101,21 @@ func WriteInfo(w io.Writer, info Info) error {
 	line(" GID index       : %d\n", info.GIDIndex)
 	line(" Outstand reads  : %d\n", info.OutReads)
 	line(" Max inline data : %d[B]\n", info.MaxInline)
-	b.WriteString(" rdma_cm QPs\t : OFF\n")
-	b.WriteString(" Data ex. method : Ethernet\n")
+	fmt.Fprintf(&b, " rdma_cm QPs\t : %s\n", onOff(info.CMPairs))
+	b.WriteString(" Data ex. method : " + info.exchange())
+	line(" \tTOS    : %d", info.TypeOfService)
+	b.WriteString("\n")
 	b.WriteString(rule())
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// exchange is the way of the control connection.
+func (i Info) exchange() string {
+	if i.CMControl {
+		return "rdma_cm"
+	}
+	return "Ethernet"
 }
 
 func onOff(on bool) string {

@@ -38,6 +38,9 @@ const (
 	fieldCommonSpeed = gonvml.FI_DEV_NVLINK_SPEED_MBPS_COMMON
 	fieldC2CLinks    = gonvml.FI_DEV_C2C_LINK_COUNT
 
+	fieldNVLinkSent     = gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_TX
+	fieldNVLinkReceived = gonvml.FI_DEV_NVLINK_THROUGHPUT_DATA_RX
+
 	valueInt       = gonvml.VALUE_TYPE_SIGNED_INT
 	valueUint      = gonvml.VALUE_TYPE_UNSIGNED_INT
 	valueUlong     = gonvml.VALUE_TYPE_UNSIGNED_LONG

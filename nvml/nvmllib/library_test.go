@@ -206,6 +206,8 @@ func TestStatus(t *testing.T) {
 	assert.EqualValues(t, 0, *s.ECC.Corrected)
 	assert.EqualValues(t, 11, *s.ECC.UncorrectedEver)
 	assert.Equal(t, &nvml.Remap{Corrected: 2, Uncorrected: 1, Pending: true}, s.ECC.Remapped)
+	assert.EqualValues(t, 3072, *s.NVLinkSent, "KiB of all links")
+	assert.EqualValues(t, 5120, *s.NVLinkReceived)
 
 	s, err = l.Status(second)
 	require.ErrorIs(t, err, nvml.CodeUnknown, "what the driver cannot explain is said")

@@ -3,6 +3,8 @@
 package nvmllib
 
 import (
+	"math"
+
 	"github.com/gofabric/gofabric/nvml"
 )
 
@@ -14,7 +16,7 @@ import (
 // nvmlDeviceGetPerformanceState, nvmlDeviceGetCurrentClocksThrottleReasons,
 // nvmlDeviceGetCurrPcieLinkGeneration, nvmlDeviceGetCurrPcieLinkWidth,
 // nvmlDeviceGetEccMode, nvmlDeviceGetTotalEccErrors,
-// nvmlDeviceGetRemappedRows.
+// nvmlDeviceGetRemappedRows, nvmlDeviceGetFieldValues.
 func (l *Library) Status(gpu string) (nvml.Status, error) {
 	r, d, err := l.begin("read the status", gpu)
 	if err != nil {
@@ -31,7 +33,9 @@ func (l *Library) Status(gpu string) (nvml.Status, error) {
 			Generation: askInt(r, "the PCIe generation", "nvmlDeviceGetCurrPcieLinkGeneration", d.GetCurrPcieLinkGeneration),
 			Width:      askInt(r, "the PCIe width", "nvmlDeviceGetCurrPcieLinkWidth", d.GetCurrPcieLinkWidth),
 		},
-		ECC: r.ecc(d),
+		ECC:            r.ecc(d),
+		NVLinkSent:     r.nvlinkBytes(d, fieldNVLinkSent),
+		NVLinkReceived: r.nvlinkBytes(d, fieldNVLinkReceived),
 	}
 	if _, free, used, ok := r.memory(d); ok {
 		s.MemoryFree, s.MemoryUsed = &free, &used
@@ -49,6 +53,17 @@ func (l *Library) Status(gpu string) (nvml.Status, error) {
 		s.ClockEvents = &events
 	}
 	return s, r.err()
+}
+
+// nvlinkBytes reads a counter of all links together, which NVML has in KiB.
+func (r *reading) nvlinkBytes(d device, id uint32) *uint64 {
+	const allLinks = math.MaxUint32
+	kib, ok := r.field(d, id, allLinks)
+	if !ok || kib > math.MaxUint64>>10 {
+		return nil
+	}
+	bytes := kib << 10
+	return &bytes
 }
 
 func watts(milliwatts *int) *float64 {

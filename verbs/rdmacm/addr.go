@@ -67,7 +67,8 @@ func (a *Addr) UnmarshalText(text []byte) (err error) {
 
 // ParseAddr reads an address: "IPv4:PORT", "[IPv6%ZONE]:PORT", or
 // "ib:[GID]:SERVICE" with an optional "/PKEY", where SERVICE is a port number or
-// a service id of 64 bits with 0x in front. Names are not looked up.
+// a service id of 64 bits with 0x in front, and PKEY is a number too. Numbers are
+// decimal unless 0x is in front. Names are not looked up.
 func ParseAddr(s string) (Addr, error) {
 	rest, ok := strings.CutPrefix(s, ibTag)
 	if !ok {
@@ -87,7 +88,7 @@ func ParseAddr(s string) (Addr, error) {
 func parseIB(s string) (a IBAddr, err error) {
 	s, pkey, given := strings.Cut(s, "/")
 	if given {
-		n, err := strconv.ParseUint(pkey, 0, 16)
+		n, err := parseNumber(pkey, 16)
 		if err != nil || n == 0 {
 			return a, fmt.Errorf("%q is no partition key: want 0x0001 to 0xffff", clip(pkey))
 		}
@@ -100,7 +101,7 @@ func parseIB(s string) (a IBAddr, err error) {
 	if a.GID, err = verbs.ParseGID(gid); err != nil {
 		return a, err
 	}
-	n, err := strconv.ParseUint(sid, 0, 64)
+	n, err := parseNumber(sid, 64)
 	switch {
 	case err != nil:
 		return a, fmt.Errorf("%q is neither a port nor a service id with 0x", clip(sid))
@@ -112,6 +113,14 @@ func parseIB(s string) (a IBAddr, err error) {
 		a.ServiceID = IBPort(uint16(n))
 	}
 	return a, nil
+}
+
+// parseNumber reads a decimal number, or a hexadecimal one with 0x in front.
+func parseNumber(s string, bits int) (uint64, error) {
+	if hex, ok := strings.CutPrefix(s, "0x"); ok {
+		return strconv.ParseUint(hex, 16, bits)
+	}
+	return strconv.ParseUint(s, 10, bits)
 }
 
 func cutFront(s, prefix string, ok bool) (string, bool) {

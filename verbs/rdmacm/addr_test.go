@@ -29,6 +29,16 @@ func TestAddrText(t *testing.T) {
 	}
 }
 
+func TestNumbersOfAddressesAreDecimal(t *testing.T) {
+	a, err := ParseAddr("ib:[::1]:010/010")
+	require.NoError(t, err)
+	assert.Equal(t, IBAddr{GID: a.IB.GID, PKey: 10, ServiceID: IBPort(10)}, a.IB)
+	for _, text := range []string{"ib:[::1]:0b1", "ib:[::1]:0o7", "ib:[::1]:1_0", "ib:[::1]:0X12", "ib:[::1]:1/1_0"} {
+		_, err := ParseAddr(text)
+		assert.Error(t, err, text)
+	}
+}
+
 func TestSockaddr(t *testing.T) {
 	for _, text := range goodAddrs {
 		want, err := ParseAddr(text)

@@ -50,8 +50,8 @@ type Conn struct {
 	active  atomic.Bool // there were completions since the last look
 	lastUse time.Time   // as far as the hub's probing knows
 
-	closing sync.Mutex // of whoever closes
-	closed  bool
+	closing chan struct{} // holds a token while somebody closes
+	closed  bool          // the token's
 }
 
 // link is the connection manager's part of a connection.
@@ -92,7 +92,7 @@ func (h *Hub) prepare(opts ConnOptions, create func(verbs.QPOptions) (*verbs.QP,
 	if err != nil {
 		return nil, h.err(op, err)
 	}
-	c := &Conn{hub: h, opts: opts, depth: opts.sends(), dead: make(chan struct{}), greeted: make(chan struct{})}
+	c := &Conn{hub: h, opts: opts, depth: opts.sends(), dead: make(chan struct{}), greeted: make(chan struct{}), closing: make(chan struct{}, 1)}
 	c.regions.init()
 	if err := c.recv.init(h.pd, &opts); err != nil {
 		return nil, h.err(op, err)
@@ -163,7 +163,7 @@ func (p *Pending) start(ctx context.Context, l link) (*Conn, error) {
 	if l != nil {
 		go c.watch(l.Gone())
 	}
-	err := ctx.Err()
+	var err error
 	select {
 	case <-c.greeted:
 		return c, nil
@@ -355,6 +355,7 @@ func (c *Conn) dispatch(k kind, slot int, body []byte) error {
 		credited = k == kindRevoke
 	case kindEnd:
 		r.end()
+		c.regions.end()
 	case kindAbort:
 		err = ErrPeerAborted
 	}

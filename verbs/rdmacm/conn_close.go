@@ -25,10 +25,12 @@ func (c *Conn) CloseWrite(ctx context.Context) error {
 }
 
 // settled waits until the last message was posted and its completion came. A wait
-// is in steps, for want of anybody to wake it: it happens once in a connection.
+// is in steps, for want of anybody to wake it: it happens once in a connection. They
+// become longer, since a thousand connections may be waiting at once.
 func (s *sendSide) settled(ctx context.Context, posted func() bool) error {
-	const step = 200 * time.Microsecond
-	tick := time.NewTicker(step)
+	const shortest, longest = 200 * time.Microsecond, 20 * time.Millisecond
+	step := shortest
+	tick := time.NewTimer(step)
 	defer tick.Stop()
 	for {
 		// Whether it is over is asked first: the completion came before.
@@ -44,6 +46,8 @@ func (s *sendSide) settled(ctx context.Context, posted func() bool) error {
 		}
 		select {
 		case <-tick.C:
+			step = min(2*step, longest)
+			tick.Reset(step)
 		case <-s.c.dead:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -63,15 +67,31 @@ func (c *Conn) Close() error {
 
 // Shutdown is Close within a context. When that ends, the connection is closed
 // all the same, and the peer gets an error in place of io.EOF unless it had closed
-// its side.
+// its side. Of several calls at once, the first whose context ends decides.
 func (c *Conn) Shutdown(ctx context.Context) error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
+	c.beginClose(ctx)
+	defer func() { <-c.closing }()
 	if c.closed {
 		return nil
 	}
 	err := c.drain(ctx)
 	return errors.Join(err, c.fault("close", c.teardown(verbs.ErrClosed)))
+}
+
+// beginClose takes the token. Whoever has it may be waiting for the peer, in a
+// context of its own: it is not waited for longer than ctx lasts.
+func (c *Conn) beginClose(ctx context.Context) {
+	select {
+	case c.closing <- struct{}{}:
+		return
+	default:
+	}
+	select {
+	case c.closing <- struct{}{}:
+	case <-ctx.Done():
+		c.fail(verbs.ErrClosed)
+		c.closing <- struct{}{}
+	}
 }
 
 // drain sends this side's end and waits for the peer's.
@@ -98,15 +118,17 @@ func (c *Conn) drain(ctx context.Context) error {
 }
 
 // Abort ends the connection at once: what is under way may be lost, and the peer
-// gets ErrPeerAborted, or ErrPeerGone if that cannot be told any more.
+// gets ErrPeerAborted, or ErrPeerGone if that cannot be told any more. A Close or
+// Shutdown that waits for the peer waits no longer, and answers verbs.ErrClosed.
 func (c *Conn) Abort() error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	if c.closed {
-		return nil
-	}
 	if c.over() == nil && c.peerHeard() {
 		c.tellAbort()
+	}
+	c.fail(verbs.ErrClosed)
+	c.closing <- struct{}{}
+	defer func() { <-c.closing }()
+	if c.closed {
+		return nil
 	}
 	return c.fault("abort", c.teardown(verbs.ErrClosed))
 }
@@ -147,6 +169,8 @@ func (c *Conn) teardown(reason error) error {
 	c.shard.remove(c)
 	s := &c.send
 	s.mu.Lock()
+	// What was flushed, or never posted, has ended too; nobody else counts now.
+	s.sent.Store(s.tail)
 	s.reap(s.tail)
 	for _, buf := range s.outbox {
 		buf.done()

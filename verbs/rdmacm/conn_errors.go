@@ -31,6 +31,8 @@ var (
 	ErrBufferInUse = errors.New("the buffer is not the caller's now")
 )
 
+var errNoMemory = errors.New("the memory region is nil")
+
 // ConnError says what failed on which connection or hub, and why.
 type ConnError struct {
 	Op     string // "send"

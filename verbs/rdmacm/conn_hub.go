@@ -59,6 +59,9 @@ type Hub struct {
 // NewHub makes a hub on a device. The device must stay open until Close.
 func NewHub(dev *verbs.Device, opts HubOptions) (*Hub, error) {
 	const depth = 8192
+	if dev == nil {
+		return nil, &ConnError{Op: "make hub", Err: errors.New("the device is nil")}
+	}
 	most := dev.Attributes().MaxCQE
 	if opts.CQDepth == 0 {
 		opts.CQDepth = min(depth, most)
@@ -101,6 +104,9 @@ func (h *Hub) Buffer(n int) (*Buffer, error) {
 // when the buffer was released, or sent and the adapter has done with it; it must
 // not block.
 func (h *Hub) Wrap(mr *verbs.MR, off, n int, released func()) (*Buffer, error) {
+	if mr == nil {
+		return nil, h.err("wrap memory", errNoMemory)
+	}
 	if off < 0 || n < 0 || off > mr.Len()-n {
 		return nil, h.err("wrap memory", fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len()))
 	}
@@ -114,30 +120,26 @@ func (h *Hub) err(op string, err error) error {
 }
 
 // Close frees what the connections shared. It fails with verbs.ErrBusy while a
-// connection is open or a buffer or message is not released.
+// connection is open, a buffer or message is not released, or memory is registered
+// in the hub's PD; the hub can be used as before then.
 func (h *Hub) Close() error {
 	const op = "close hub"
-	list, err := h.shut()
-	if err != nil {
-		return h.err(op, err)
-	}
-	if list == nil {
-		return nil
-	}
-	var errs []error
+	list, freed := h.shut()
+	errs := []error{freed}
 	for _, s := range list {
 		errs = append(errs, s.cq.Close())
 	}
-	h.wg.Wait()
-	errs = append(errs, h.pd.Close())
+	if list != nil {
+		h.wg.Wait()
+	}
 	if err := errors.Join(errs...); err != nil {
 		return h.err(op, err)
 	}
 	return nil
 }
 
-// shut lets no more connections in and returns the queues to be closed; nil if
-// that was done before.
+// shut lets no more connections in, frees the memory and returns the queues to be
+// closed; nil if that was done before, or the hub is in use.
 func (h *Hub) shut() ([]*shard, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,9 +155,14 @@ func (h *Hub) shut() ([]*shard, error) {
 	if err := h.pool.close(); err != nil {
 		return nil, err
 	}
+	freed := h.pd.Close()
+	if errors.Is(freed, verbs.ErrBusy) {
+		h.pool.open()
+		return nil, freed
+	}
 	h.closed = true
 	close(h.stop)
-	return append([]*shard{}, h.polls...), nil
+	return append([]*shard{}, h.polls...), freed
 }
 
 // CloseAll aborts the hub's connections and closes it.

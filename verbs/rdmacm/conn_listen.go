@@ -57,7 +57,7 @@ func Listen(addr string, opts ListenOptions) (*Listener, error) {
 		opts.Handshake = handshakeLimit
 	}
 	if opts.Backlog < 0 || opts.Handshake < 0 {
-		return nil, &OpError{Op: op, Address: addr, Err: errors.New("Backlog and Handshake cannot be negative")}
+		return nil, &OpError{Op: op, Address: addr, Err: errors.New("a negative Backlog or Handshake: zero is the default")}
 	}
 	if _, err := opts.Conn.withDefaults(); err != nil {
 		return nil, &OpError{Op: op, Address: addr, Err: err}

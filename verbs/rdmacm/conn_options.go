@@ -72,7 +72,7 @@ func (o ConnOptions) withDefaults() (ConnOptions, error) {
 		o.KeepAlive = 15 * time.Second
 	}
 	if o.Linger < 0 {
-		return o, fmt.Errorf("Linger %v: it cannot be negative", o.Linger)
+		return o, fmt.Errorf("a Linger of %v: it cannot be negative", o.Linger)
 	}
 	if o.Linger == 0 {
 		o.Linger = 5 * time.Second

@@ -11,6 +11,9 @@ import (
 // two hubs or both on one: what net.Pipe is to TCP. The hubs' devices must reach
 // each other. Tests use it, and programs that work without a network as well.
 func Pair(ctx context.Context, a, b *Hub, opts ConnOptions) (x, y *Conn, err error) {
+	if a == nil || b == nil {
+		return nil, nil, &ConnError{Op: "connect pair", Err: errors.New("a hub is nil")}
+	}
 	p, err := a.Prepare(opts)
 	if err != nil {
 		return nil, nil, err

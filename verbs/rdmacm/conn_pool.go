@@ -40,7 +40,12 @@ const (
 
 // Bytes returns the memory. It must not be used after the buffer was sent or
 // released.
-func (b *Buffer) Bytes() []byte { return b.mr.Bytes()[b.off : b.off+b.n : b.off+b.room] }
+func (b *Buffer) Bytes() []byte {
+	if b.mr == nil {
+		return nil
+	}
+	return b.mr.Bytes()[b.off : b.off+b.n : b.off+b.room]
+}
 
 // Len returns how many bytes are sent.
 func (b *Buffer) Len() int { return b.n }
@@ -57,9 +62,12 @@ func (b *Buffer) Resize(n int) error {
 // Cap returns how many bytes the buffer has room for.
 func (b *Buffer) Cap() int { return b.room }
 
-// Release gives the buffer back. It does nothing to one that was sent or
-// released before.
+// Release gives the buffer back. It does nothing to nil, and to one that was sent
+// or released before.
 func (b *Buffer) Release() {
+	if b == nil {
+		return
+	}
 	if b.state.CompareAndSwap(bufferHeld, bufferFree) {
 		b.give()
 		return
@@ -188,6 +196,13 @@ func (p *pool) allocate(size int) (*verbs.MR, error) {
 	return p.pd.AllocMR(size, verbs.MROptions{})
 }
 
+// open undoes close.
+func (p *pool) open() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = false
+}
+
 // close gives the memory back, unless buffers are out.
 func (p *pool) close() error {
 	p.mu.Lock()
@@ -201,5 +216,7 @@ func (p *pool) close() error {
 		errs = append(errs, mr.Close())
 	}
 	p.slabs, p.free = nil, [maxClass + 1][]*Buffer{}
+	p.bytes.Store(0)
+	p.hugeBytes.Store(0)
 	return errors.Join(errs...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 
@@ -60,7 +61,7 @@ type regions struct {
 	own     map[uint32]*Region
 	byName  map[string]*RemoteRegion
 	byID    map[uint32]*RemoteRegion
-	learned chan struct{} // closed and made anew when a region becomes known
+	learned chan struct{} // closed and made anew when a region becomes known, or none will
 	revoked []uint32      // to be confirmed to the peer
 }
 
@@ -103,6 +104,9 @@ func (c *Conn) Advertise(ctx context.Context, name string, mr *verbs.MR, off, n 
 func checkRegion(name string, mr *verbs.MR, off, n int, access RegionAccess) error {
 	if len(name) > maxName {
 		return fmt.Errorf("a name of %d bytes: %d are allowed", len(name), maxName)
+	}
+	if mr == nil {
+		return errNoMemory
 	}
 	if off < 0 || n < 1 || off > mr.Len()-n {
 		return fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len())
@@ -196,9 +200,21 @@ func (r *regions) learn(c *Conn, note regionNote) error {
 	}
 	remote := &RemoteRegion{c: c, note: note}
 	r.byID[note.id], r.byName[note.name] = remote, remote
+	r.wake()
+	return nil
+}
+
+// end takes note that the peer advertises no more, which recvSide.atEnd says.
+func (r *regions) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wake()
+}
+
+// wake has those who wait look again. The lock is held.
+func (r *regions) wake() {
 	close(r.learned)
 	r.learned = make(chan struct{})
-	return nil
 }
 
 // revoke has a region used no more.
@@ -266,7 +282,7 @@ func (r *regions) unuse(remote *RemoteRegion) {
 }
 
 // Region returns the peer's region of a name, waiting until the peer has
-// advertised it.
+// advertised it. It returns io.EOF when the peer has closed its side and had not.
 func (c *Conn) Region(ctx context.Context, name string) (*RemoteRegion, error) {
 	const op = "find region"
 	for {
@@ -275,6 +291,9 @@ func (c *Conn) Region(ctx context.Context, name string) (*RemoteRegion, error) {
 		c.regions.mu.Unlock()
 		if r != nil {
 			return r, nil
+		}
+		if c.recv.atEnd() {
+			return nil, io.EOF
 		}
 		select {
 		case <-learned:

@@ -4,6 +4,7 @@ package rdmacm_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,48 @@ func TestConnLoop(t *testing.T) { connsuite.Run(t, "loop0") }
 // TestConn runs it on the device that GOFABRIC_DEVICE names, or the lab guest's
 // first.
 func TestConn(t *testing.T) { connsuite.Run(t, testutil.Device(t)) }
+
+// TestConnNil gives nothing where something is needed.
+func TestConnNil(t *testing.T) {
+	ctx := patiently(t)
+	a, _ := loopPair(t, rdmacm.ConnOptions{})
+	_, err := rdmacm.NewHub(nil, rdmacm.HubOptions{})
+	require.Error(t, err)
+	_, _, err = rdmacm.Pair(ctx, a.Hub(), nil, rdmacm.ConnOptions{})
+	require.Error(t, err)
+	_, err = a.Hub().Wrap(nil, 0, 1, nil)
+	require.Error(t, err)
+	_, err = a.Advertise(ctx, "nothing", nil, 0, 1, rdmacm.RegionRead)
+	require.Error(t, err)
+	require.ErrorIs(t, a.SendBuffer(ctx, nil), rdmacm.ErrBufferInUse)
+	require.Error(t, a.Read(ctx, nil, 0, make([]byte, 1)))
+	var none *rdmacm.Buffer
+	none.Release()
+	var zero rdmacm.Buffer
+	zero.Release()
+	require.Empty(t, zero.Bytes())
+	require.ErrorIs(t, a.SendBuffer(ctx, &zero), rdmacm.ErrBufferInUse)
+	rdmacm.Message{}.Release()
+}
+
+// TestConnsCloseAtOnce closes a thousand ends together: those that wait must leave
+// the processor to those that work.
+func TestConnsCloseAtOnce(t *testing.T) {
+	first, other := loopPair(t, rdmacm.ConnOptions{})
+	conns := []*rdmacm.Conn{first, other}
+	for range 500 {
+		a, b := onHub(t, first.Hub(), rdmacm.ConnOptions{Window: 8, BufferSize: 1024, Large: 1, Linger: 30 * time.Second})
+		conns = append(conns, a, b)
+	}
+	errs := make(chan error, len(conns))
+	for _, c := range conns {
+		go func() { errs <- c.Close() }()
+	}
+	for range conns {
+		assert.NoError(t, <-errs)
+	}
+	assert.Zero(t, first.Hub().Stats().Conns)
+}
 
 // loopPair makes a connection on the in-process device.
 func loopPair(t testing.TB, o rdmacm.ConnOptions) (a, b *rdmacm.Conn) {

@@ -198,6 +198,15 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t d, int n, nvmlFieldValue_t *v
 			v[i].valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
 			v[i].value.ullVal = 26562;
 			break;
+		case NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX:
+		case NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX:
+			if (v[i].scopeId != ~0u) {
+				v[i].nvmlReturn = NVML_ERROR_INVALID_ARGUMENT;
+				break;
+			}
+			v[i].valueType = NVML_VALUE_TYPE_UNSIGNED_LONG_LONG;
+			v[i].value.ullVal = v[i].fieldId == NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX ? 3 : 5;
+			break;
 		default:
 			v[i].nvmlReturn = NVML_ERROR_NOT_SUPPORTED;
 		}
