@@ -37,7 +37,8 @@ func library() (*C.struct_gf1_cm, error) {
 	}
 	// The table lives as long as the library: for ever.
 	table := new(C.struct_gf1_cm)
-	if err := resolve(so, unsafe.Pointer(table)); err != nil {
+	names, since := unsafe.Pointer(&C.gf1_cm_names), unsafe.Pointer(&C.gf1_cm_since)
+	if err := resolve(so, names, since, unsafe.Pointer(table)); err != nil {
 		return nil, err
 	}
 	load.dl, load.table = so, table
@@ -45,16 +46,17 @@ func library() (*C.struct_gf1_cm, error) {
 }
 
 // resolve stores the functions' addresses in the table's slots. A later function
-// that is missing leaves its slot empty.
-func resolve(so *dl.Library, slots unsafe.Pointer) error {
-	names, since := unsafe.Pointer(&C.gf1_cm_names), unsafe.Pointer(&C.gf1_cm_since)
+// that is missing leaves its slot empty; without since, none is later.
+func resolve(so *dl.Library, names, since, slots unsafe.Pointer) error {
 	at := func(array unsafe.Pointer, i int) *C.char {
 		return *(**C.char)(unsafe.Add(array, uintptr(i)*unsafe.Sizeof(array)))
 	}
 	for i := 0; at(names, i) != nil; i++ {
 		release := ""
-		if s := at(since, i); s != nil {
-			release = C.GoString(s)
+		if since != nil {
+			if s := at(since, i); s != nil {
+				release = C.GoString(s)
+			}
 		}
 		p, err := so.Symbol(C.GoString(at(names, i)), cmp.Or(release, oldestRelease))
 		if err != nil && release == "" {

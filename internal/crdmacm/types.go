@@ -12,10 +12,11 @@ const PrivateMost = 255
 // Sockaddr is a socket address as the kernel has it (struct sockaddr_storage).
 type Sockaddr [128]byte
 
+func (s *Sockaddr) family() uint16 { return binary.NativeEndian.Uint16(s[:]) }
+
 // len returns how many bytes of it count, which the kernel checks.
 func (s *Sockaddr) len() int {
-	const afInet, afInet6 = 2, 10
-	switch binary.NativeEndian.Uint16(s[:]) {
+	switch s.family() {
 	case afInet:
 		return 16
 	case afInet6:
