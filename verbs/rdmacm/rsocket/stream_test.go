@@ -22,11 +22,8 @@ import (
 )
 
 func pattern(n int) []byte {
-	r := rand.New(rand.NewPCG(uint64(n), 7))
 	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
+	_, _ = rand.NewChaCha8([32]byte{byte(n), byte(n >> 8)}).Read(b)
 	return b
 }
 
