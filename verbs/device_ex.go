@@ -116,7 +116,9 @@ func (d *Device) AttributesEx() (DeviceAttrEx, error) {
 	if err != nil {
 		return DeviceAttrEx{}, d.err("query device", err)
 	}
-	return deviceAttrEx(&a), nil
+	attr := deviceAttrEx(&a)
+	attr.CompVectors = d.attr.CompVectors // of the context, in no answer of the device
+	return attr, nil
 }
 
 func deviceAttrEx(a *cverbs.DeviceAttrEx) DeviceAttrEx {
