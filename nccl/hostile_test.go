@@ -388,7 +388,14 @@ func TestStreamClosedUnderACall(t *testing.T) {
 		done <- r.comms[0].AllReduce(r.ctx, b.Span(), b.Span(), 16, Float32, Sum, s)
 	}()
 	require.Eventually(t, func() bool {
-		return len(r.comms[0].turn) == 1 && s.BeginCapture(cuda.CaptureRelaxed) != nil
+		if len(r.comms[0].turn) == 0 {
+			return false
+		}
+		if s.BeginCapture(cuda.CaptureRelaxed) != nil {
+			return true
+		}
+		_, _ = s.EndCapture() // the call has not come to the stream yet
+		return false
 	}, patience, time.Millisecond)
 	require.ErrorIs(t, s.Close(), ErrBusy)
 	if err := r.comms[0].Wait(soon(t), s); err != nil {
