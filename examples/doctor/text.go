@@ -95,7 +95,11 @@ func writeText(w io.Writer, r *doctor.Report, symptom string, verbose bool) erro
 			}
 		}
 	}
-	if len(problems) == 0 {
+	switch {
+	case r.Count(doctor.NotApplicable) == len(r.Results):
+		b.WriteString("\nNothing was checked: no GPU and no RDMA device is seen here. Where there should be\n" +
+			"some, their driver is not loaded, or the container was not given them.\n")
+	case len(problems) == 0:
 		b.WriteString("\nNothing wrong was found.\n")
 	}
 	writeList(&b, "Not known", fold(r.Results, doctor.Unknown))
