@@ -117,7 +117,7 @@ func (s *state) detail(function string) (state, detail string) {
 	case refused:
 		return "refused", on("refused")
 	case onlyBound:
-		return "bound", "no device of the suite gets that far"
+		return "bound", "no recorded run of the suite shows it"
 	}
 	return "not bound", s.unbound[function]
 }
