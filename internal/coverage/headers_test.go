@@ -94,6 +94,7 @@ func TestRunsOfOneDeviceAreOneColumn(t *testing.T) {
 	r, fresh := newResults(), map[string]bool{}
 	r.take(part{Name: "loop0", Where: "loop0", Claims: map[string]string{"tested ibv_a": "A"}}, fresh)
 	r.take(part{Name: "loop0 race", Where: "loop0", Claims: map[string]string{"tested ibv_b": "B"}}, fresh)
+	r.take(part{Name: "loop0 rdmacm", Claims: map[string]string{"tested ibv_b": "B2"}}, fresh)
 	r.take(part{Name: "unit tests", Claims: map[string]string{"tested ibv_c": "C"}}, fresh)
 	assert.Len(t, r.claims["tested"], 2)
 	assert.Equal(t, map[string]string{"loop0": "loop0"}, r.where)

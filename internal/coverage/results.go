@@ -150,14 +150,16 @@ func update(tally string) error {
 // device was run, as in "loop0 race".
 func (r results) take(p part, fresh map[string]bool) {
 	column, _, _ := strings.Cut(p.Name, " ")
-	if p.Where == "" {
-		return // it was no run of conformance cases
+	if p.Where == "" && (r.where[column] == "" || !fresh[column]) {
+		return // no run of conformance cases, nor beside one
 	}
 	if !fresh[column] {
 		r.forget(column)
 		fresh[column] = true
 	}
-	r.where[column] = p.Where
+	if p.Where != "" { // the connection manager's tests leave that to the suite's
+		r.where[column] = p.Where
+	}
 	for claim, test := range p.Claims {
 		verdict, function, _ := strings.Cut(claim, " ")
 		if r.claims[verdict] != nil {
