@@ -160,7 +160,7 @@ func (cq *CQ) poll(dst []Completion) (int, error) {
 // ask polls the device once.
 func (cq *CQ) ask(dst []Completion) (int, error) {
 	if cq.ex != nil {
-		return cq.ex.plain(dst)
+		return cq.ex.strip(dst, 1)
 	}
 	return cq.cq.Poll(&dst[0].wc, len(dst))
 }
@@ -209,16 +209,11 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 }
 
 // spin asks the device until there is a completion, for a while.
-func (cq *CQ) spin(dst []Completion) (n int, err error) {
-	if cq.ex == nil {
-		return cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
+func (cq *CQ) spin(dst []Completion) (int, error) {
+	if cq.ex != nil {
+		return cq.ex.strip(dst, spinPolls)
 	}
-	for range spinPolls {
-		if n, err = cq.ex.plain(dst); n != 0 || err != nil {
-			break
-		}
-	}
-	return n, err
+	return cq.cq.Spin(&dst[0].wc, len(dst), spinPolls)
 }
 
 // Wait sleeps until there is a completion, and moves what there is to dst. No

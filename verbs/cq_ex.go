@@ -197,9 +197,10 @@ func (x *extension) ask(dst []CompletionEx) (int, error) {
 	return x.raw.Poll((*cverbs.WCEx)(unsafe.Pointer(&dst[0])), len(dst), uint32(x.fields), x.detours)
 }
 
-// plain asks the device for completions of which only the plain fields count.
-func (x *extension) plain(dst []Completion) (int, error) {
-	n, err := x.ask(x.scratch[:min(len(dst), len(x.scratch))])
+// strip asks up to polls times, in one crossing, for completions of which only the
+// plain fields count.
+func (x *extension) strip(dst []Completion, polls int) (int, error) {
+	n, err := x.raw.Spin((*cverbs.WCEx)(unsafe.Pointer(&x.scratch[0])), min(len(dst), len(x.scratch)), uint32(x.fields), x.detours, polls)
 	for i := range n {
 		dst[i] = x.scratch[i].Completion
 	}

@@ -4,6 +4,8 @@ package cverbs
 
 // #cgo noescape gf1_go_poll_ex
 // #cgo nocallback gf1_go_poll_ex
+// #cgo noescape gf1_go_spin_ex
+// #cgo nocallback gf1_go_spin_ex
 // #cgo noescape gf1_go_start_poll
 // #cgo nocallback gf1_go_start_poll
 // #cgo noescape gf1_go_next_poll
@@ -24,6 +26,11 @@ package cverbs
 // static int gf1_go_poll_ex(uintptr_t cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours)
 // {
 //	return gf1_poll_ex((struct gf1_cq_ex *)cq, wc, entries, fields, detours);
+// }
+//
+// static int gf1_go_spin_ex(uintptr_t cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours, int polls)
+// {
+//	return gf1_spin_ex((struct gf1_cq_ex *)cq, wc, entries, fields, detours, polls);
 // }
 //
 // static struct gf1_current gf1_go_start_poll(uintptr_t cq, uint32_t detours)
@@ -77,6 +84,14 @@ import "unsafe"
 func (cq CQEx) Poll(wc *WCEx, entries int, fields, detours uint32) (int, error) {
 	return polled(C.gf1_go_poll_ex(address(cq.p), (*C.struct_gf1_wc_ex)(unsafe.Pointer(wc)), C.int(entries),
 		C.uint32_t(fields), C.uint32_t(detours)))
+}
+
+// Spin is Poll, repeated up to polls times until there is a completion.
+//
+// Implements: ibv_start_poll, ibv_next_poll, ibv_end_poll.
+func (cq CQEx) Spin(wc *WCEx, entries int, fields, detours uint32, polls int) (int, error) {
+	return polled(C.gf1_go_spin_ex(address(cq.p), (*C.struct_gf1_wc_ex)(unsafe.Pointer(wc)), C.int(entries),
+		C.uint32_t(fields), C.uint32_t(detours), C.int(polls)))
 }
 
 // Start begins a poll and stands at the first completion. Unless RC is 0, no

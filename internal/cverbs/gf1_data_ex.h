@@ -36,6 +36,8 @@ enum {
 /* How many completions were stored, or a negative errno. fields are the bits of
  * enum ibv_create_cq_wc_flags to be read. */
 int gf1_poll_ex(struct gf1_cq_ex *cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours);
+/* gf1_poll_ex up to polls times, until there is something. */
+int gf1_spin_ex(struct gf1_cq_ex *cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours, int polls);
 
 /* The completion that a poll stands at. */
 struct gf1_current {

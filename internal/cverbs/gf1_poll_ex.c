@@ -5,6 +5,7 @@
 #include "gf1_saw.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 enum {
@@ -187,6 +188,20 @@ static int poll_batch(struct gf1_cq_ex *cq, struct gf1_wc_ex *wc, int entries, u
 int gf1_poll_ex(struct gf1_cq_ex *cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours)
 {
 	return poll_batch(cq, wc, entries, fields, detours);
+}
+
+int gf1_spin_ex(struct gf1_cq_ex *cq, struct gf1_wc_ex *wc, int entries, uint32_t fields, uint32_t detours, int polls)
+{
+	int i, n;
+
+	for (i = 0; i < polls; i++) {
+		n = poll_batch(cq, wc, entries, fields, detours);
+		if (n != 0)
+			return n;
+	}
+	if (polls > 1)
+		sched_yield(); /* as gf1_spin; one poll is no spinning */
+	return 0;
 }
 
 /* Stands at the first completion, from where the poll is, that is somebody's. */
