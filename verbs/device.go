@@ -71,7 +71,7 @@ func newDevice(name string, ctx cverbs.Context) (*Device, error) {
 // missingHint tells a device of this process that was not asked for.
 func missingHint(name string) string {
 	if _, ok := cverbs.ProviderOf(name); !ok && strings.HasPrefix(name, "loop") {
-		return "the in-process device is there once the program imports verbs/verbstest"
+		return "the in-process device is there once the program imports verbs/verbstest and is built with cgo"
 	}
 	return ""
 }

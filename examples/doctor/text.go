@@ -82,8 +82,8 @@ func writeText(w io.Writer, r *doctor.Report, symptom string, verbose bool) erro
 	if name == "" {
 		name = r.Source
 	}
-	fmt.Fprintf(&b, "%s: %d critical, %d warning, %d info; %d of %d checks have an answer\n", printable(name),
-		counts[doctor.Critical], counts[doctor.Warning], counts[doctor.Info], len(r.Results)-r.Count(doctor.Unknown), len(r.Results))
+	fmt.Fprintf(&b, "%s: %d critical, %d warning, %d info; %d of %d checks that apply have an answer\n", printable(name),
+		counts[doctor.Critical], counts[doctor.Warning], counts[doctor.Info], r.Count(doctor.Pass)+r.Count(doctor.Fail), len(r.Results)-r.Count(doctor.NotApplicable))
 	if s, ok := doctor.FindSymptom(symptom); ok {
 		fmt.Fprintf(&b, "Ordered for: %s.\n", s.Means)
 	}
