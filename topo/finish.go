@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/internal/sysfs"
 )
 
@@ -56,7 +57,7 @@ type InvalidError struct {
 }
 
 func (e *InvalidError) Error() string {
-	return printable(fmt.Sprintf("topology refused: %s: %s", e.Device, e.Reason))
+	return printable.Text(fmt.Sprintf("topology refused: %s: %s", e.Device, e.Reason))
 }
 
 func (s *System) sort() {

@@ -2,21 +2,9 @@ package topo
 
 import (
 	"reflect"
-	"strings"
-	"unicode"
-)
 
-// printable replaces what a terminal could take for a command, and what XML cannot
-// hold: control and format characters, line ends among them, and invalid UTF-8.
-// Names come from files, from drivers and from other machines' reports.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
+	"github.com/gofabric/gofabric/internal/printable"
+)
 
 // clean makes all texts of the machine printable. Equal names stay equal.
 func (s *System) clean() { cleanValue(reflect.ValueOf(s).Elem()) }
@@ -27,7 +15,7 @@ func cleanValue(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if old := v.String(); v.CanSet() {
-			if text := printable(old); text != old {
+			if text := printable.Text(old); text != old {
 				v.SetString(text)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gofabric/gofabric/internal/printable"
 )
 
 // evil holds what terminals, shells and markup take for their own.
@@ -62,11 +64,11 @@ func TestNamesCannotCommandATerminal(t *testing.T) {
 		}
 	}
 	for _, v := range s.NCCLEnv() {
-		assert.Equal(t, printable(v.Value+v.Reason), v.Value+v.Reason)
+		assert.Equal(t, printable.Text(v.Value+v.Reason), v.Value+v.Reason)
 	}
-	e, err := s.Find(printable(evil))
+	e, err := s.Find(printable.Text(evil))
 	require.NoError(t, err)
-	assert.Equal(t, printable(evil), e.Label())
+	assert.Equal(t, printable.Text(evil), e.Label())
 }
 
 func TestRefusalsAreOneLine(t *testing.T) {
@@ -74,5 +76,5 @@ func TestRefusalsAreOneLine(t *testing.T) {
 	err := s.Finish()
 	var invalid *InvalidError
 	require.True(t, errors.As(err, &invalid))
-	assert.Equal(t, printable(err.Error()), err.Error())
+	assert.Equal(t, printable.Text(err.Error()), err.Error())
 }

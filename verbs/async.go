@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/pollfd"
 )
 
 // asyncReader reads a device's asynchronous events: one goroutine that sleeps
@@ -62,7 +63,7 @@ func (d *Device) readEvents() (*asyncReader, error) {
 		return a, nil
 	}
 	var err error
-	if a.file, err = duplicate(fd, "asynchronous events of "+d.name); err != nil {
+	if a.file, err = pollfd.Duplicate(fd, "asynchronous events of "+d.name); err != nil {
 		return nil, err
 	}
 	raw, err := a.file.SyscallConn()

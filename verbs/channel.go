@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
+	"github.com/gofabric/gofabric/internal/pollfd"
 )
 
 // ackBatch is how many events of a CQ are acknowledged at once: each
@@ -54,7 +55,7 @@ func (d *Device) eventChannel() (*eventChannel, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := duplicate(ch.FD(), "completion channel of "+d.name)
+	file, err := pollfd.Duplicate(ch.FD(), "completion channel of "+d.name)
 	if err != nil {
 		return nil, errors.Join(err, ch.Destroy())
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gofabric/gofabric/internal/command"
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/nvml/nvmllib"
 	"github.com/gofabric/gofabric/topo"
 	"github.com/gofabric/gofabric/topo/doctor"
@@ -99,7 +100,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	case errors.Is(err, pflag.ErrHelp):
 		return 0
 	}
-	fmt.Fprintf(std.err, "doctor: %s\n", printable(strings.TrimPrefix(command.OneLine(err.Error()), "doctor: ")))
+	fmt.Fprintf(std.err, "doctor: %s\n", printable.Text(strings.TrimPrefix(command.OneLine(err.Error()), "doctor: ")))
 	return exitFailed
 }
 
@@ -252,11 +253,11 @@ func (o *options) live(std streams) (*doctor.Machine, error) {
 		return nil, err
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "doctor: NVML could not be asked for everything: %s\n", printable(command.OneLine(err.Error())))
+		fmt.Fprintf(std.err, "doctor: NVML could not be asked for everything: %s\n", printable.Text(command.OneLine(err.Error())))
 	}
 	if o.probe {
 		for _, problem := range probe(m) {
-			fmt.Fprintf(std.err, "doctor: --probe: %s\n", printable(command.OneLine(problem.Error())))
+			fmt.Fprintf(std.err, "doctor: --probe: %s\n", printable.Text(command.OneLine(problem.Error())))
 		}
 	}
 	return m, nil

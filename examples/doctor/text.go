@@ -6,20 +6,10 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/topo/doctor"
 )
-
-// printable keeps what a terminal would take for a command out of what is shown.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
 
 // finding is what several devices have in common.
 type finding struct {
@@ -82,7 +72,7 @@ func writeText(w io.Writer, r *doctor.Report, symptom string, verbose bool) erro
 	if name == "" {
 		name = r.Source
 	}
-	fmt.Fprintf(&b, "%s: %d critical, %d warning, %d info; %d of %d checks that apply have an answer\n", printable(name),
+	fmt.Fprintf(&b, "%s: %d critical, %d warning, %d info; %d of %d checks that apply have an answer\n", printable.Text(name),
 		counts[doctor.Critical], counts[doctor.Warning], counts[doctor.Info], r.Count(doctor.Pass)+r.Count(doctor.Fail), len(r.Results)-r.Count(doctor.NotApplicable))
 	if s, ok := doctor.FindSymptom(symptom); ok {
 		fmt.Fprintf(&b, "Ordered for: %s.\n", s.Means)

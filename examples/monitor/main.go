@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gofabric/gofabric/internal/command"
+	"github.com/gofabric/gofabric/internal/printable"
 )
 
 func main() {
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if err == nil || errors.Is(err, pflag.ErrHelp) || errors.As(err, &signal) {
 		return 0
 	}
-	fmt.Fprintf(errs, "monitor: %s\n", printable(command.OneLine(err.Error())))
+	fmt.Fprintf(errs, "monitor: %s\n", printable.Text(command.OneLine(err.Error())))
 	return 1
 }
 
@@ -74,7 +75,7 @@ func start(ctx context.Context, args []string, out, errs io.Writer) error {
 	}
 	defer s.close()
 	if s.note != nil {
-		fmt.Fprintf(errs, "monitor: GPUs are left out: %s\n", printable(command.OneLine(s.note.Error())))
+		fmt.Fprintf(errs, "monitor: GPUs are left out: %s\n", printable.Text(command.OneLine(s.note.Error())))
 	}
 	if o.listen != "" {
 		return serve(ctx, o.listen, s, errs)

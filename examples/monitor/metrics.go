@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/topo"
 	"github.com/gofabric/gofabric/topo/counters"
 )
@@ -95,7 +96,7 @@ func (e emitter) counter(d *prometheus.Desc, v uint64, labels ...string) {
 // clean makes labels of names out of files: Prometheus refuses invalid UTF-8.
 func clean(labels []string) []string {
 	for i := range labels {
-		labels[i] = printable(labels[i])
+		labels[i] = printable.Text(labels[i])
 	}
 	return labels
 }

@@ -6,21 +6,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/topo/counters"
 )
-
-// printable keeps what a terminal would take for a command out of names.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
 
 // plainWidth is what the widest line takes without bars, and fewestCells what a bar
 // needs to say anything.
@@ -91,7 +81,7 @@ func (s *state) ports(b *bytes.Buffer, r *reading, cells int, short bool) {
 			text = fmt.Sprintf("%.4g%s%s", limit, unit, by)
 		}
 		w := s.rates[p.name()].Window
-		fmt.Fprintf(b, "%-14s %-10s %-7s %s %s%s\n", printable(p.name()), orDash(printable(strings.Join(p.port.Netdevs, ","))), orDash(string(p.port.State)), pad(text, limitWidth),
+		fmt.Fprintf(b, "%-14s %-10s %-7s %s %s%s\n", printable.Text(p.name()), orDash(printable.Text(strings.Join(p.port.Netdevs, ","))), orDash(string(p.port.State)), pad(text, limitWidth),
 			pad(column(w, sent, "tx_bytes", limit, cells), 16+gap), column(w, received, "rx_bytes", limit, cells))
 	}
 }
@@ -143,7 +133,7 @@ func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells, model int) {
 		if v, ok := s.nvlink[g.gpu.UUID]; ok {
 			out, in = share(v.sent/1e9, limit, cells), share(v.received/1e9, limit, cells)
 		}
-		fmt.Fprintf(b, "%-5d %s %4s %9s %5s %5s %-8s %s%s\n", g.gpu.Index, pad(clipLine(printable(g.gpu.Name), model), model), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed),
+		fmt.Fprintf(b, "%-5d %s %4s %9s %5s %5s %-8s %s%s\n", g.gpu.Index, pad(clipLine(printable.Text(g.gpu.Name), model), model), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed),
 			whole(g.status.Power), number(g.status.Temperature), links, pad(out, 16+gap), in)
 	}
 }
@@ -196,7 +186,7 @@ func (s *state) errorLines(b *bytes.Buffer) {
 		if g.saturated {
 			note = "  stuck at its greatest value"
 		}
-		fmt.Fprintf(b, "%-9s %-14s %-32s %10s %10s%s\n", g.severity, printable(g.port), printable(g.counter), now, fmt.Sprintf("+%d", g.total), note)
+		fmt.Fprintf(b, "%-9s %-14s %-32s %10s %10s%s\n", g.severity, printable.Text(g.port), printable.Text(g.counter), now, fmt.Sprintf("+%d", g.total), note)
 	}
 }
 

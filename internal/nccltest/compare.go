@@ -150,24 +150,12 @@ func (t *comparisons) write(w io.Writer, cfg Config) error {
 	fmt.Fprintf(w, "# %10s  %-24s  %-12s  %9s  %9s  %-21s  %-21s\n", "size", "row", "", "ours (us)", "C (us)", "ours/C", "C/C")
 	var all, controls []float64
 	for _, c := range t.list {
-		ratio, control := interval(c.ratios), interval(c.controls)
+		ratio, control := pairs.Interval(c.ratios), pairs.Interval(c.controls)
 		fmt.Fprintf(w, "%12d  %-24s  %-12s  %9.2f  %9.2f  %-21s  %-21s\n", c.size, c.label, c.place, pairs.Median(c.ours), pairs.Median(c.c), ratio, control)
 		if len(c.ratios) > 0 {
 			all, controls = append(all, pairs.Median(c.ratios)), append(controls, pairs.Median(c.controls))
 		}
 	}
-	_, err := fmt.Fprintf(w, "# median over the rows: ours/C %s, C/C %s\n", interval(all), interval(controls))
+	_, err := fmt.Fprintf(w, "# median over the rows: ours/C %s, C/C %s\n", pairs.Interval(all), pairs.Interval(controls))
 	return err
-}
-
-// interval writes a median with its interval, as far as there is one.
-func interval(list []float64) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	low, high, ok := pairs.MedianInterval(list)
-	if !ok {
-		return fmt.Sprintf("%.3f", pairs.Median(list))
-	}
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", pairs.Median(list), low, high)
 }

@@ -29,23 +29,6 @@ func (f *flag) String() string {
 	return "0"
 }
 
-// toggle is a flag without a value. pflag's own says "[=true|false]" in the help
-// text.
-type toggle bool
-
-func (b *toggle) Set(text string) error {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
-	}
-	*b = toggle(v)
-	return nil
-}
-
-func (b *toggle) Type() string { return "boolfunc" }
-
-func (b *toggle) String() string { return strconv.FormatBool(bool(*b)) }
-
 // size is a number of bytes: K, M or G at the end, also small, are binary
 // multiples, and a fraction is allowed, as in 1.5G.
 type size uint64

@@ -118,7 +118,7 @@ func (p *parser) number(dst *int, long, short string, low, high int, usage strin
 }
 
 func (p *parser) toggle(dst *bool, long, short, usage string) {
-	p.set.VarPF((*toggle)(dst), long, short, usage).NoOptDefVal = "true"
+	command.Toggle(p.set, dst, long, short, usage)
 }
 
 func (p *parser) sizeFlags() {

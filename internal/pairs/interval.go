@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -41,4 +42,16 @@ func binomial(n, k int) float64 {
 		c = c * float64(n-i) / float64(i+1)
 	}
 	return c
+}
+
+// Interval writes the median of values with its interval, as far as there is one.
+func Interval(values []float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	low, high, ok := MedianInterval(values)
+	if !ok {
+		return fmt.Sprintf("%.3f", Median(values))
+	}
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", Median(values), low, high)
 }

@@ -206,7 +206,7 @@ func writeComparison(w io.Writer, c *Config, table []*comparison, failures int) 
 	for _, row := range table {
 		ours, control := ratios(row.second, row.first), ratios(row.third, row.first)
 		if _, err := fmt.Fprintf(w, "%12d  %14.2f  %14.2f  %-22s  %-22s  %s\n", row.size, pairs.Median(row.second), pairs.Median(row.first),
-			interval(ours), interval(control), verdict(ours, control)); err != nil {
+			pairs.Interval(ours), pairs.Interval(control), verdict(ours, control)); err != nil {
 			return err
 		}
 	}
@@ -238,16 +238,4 @@ func ratios(a, b []float64) (list []float64) {
 		}
 	}
 	return list
-}
-
-// interval writes a median with its interval, as far as there is one.
-func interval(list []float64) string {
-	if len(list) == 0 {
-		return "-"
-	}
-	low, high, ok := pairs.MedianInterval(list)
-	if !ok {
-		return fmt.Sprintf("%.3f", pairs.Median(list))
-	}
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", pairs.Median(list), low, high)
 }

@@ -23,7 +23,7 @@ func (f flags) number(dst *int, long, short string, low, high int, usage string)
 }
 
 func (f flags) toggle(dst *bool, long, short, usage string) {
-	f.set.VarPF((*toggle)(dst), long, short, usage).NoOptDefVal = "true"
+	command.Toggle(f.set, dst, long, short, usage)
 }
 
 func (f flags) text(dst *string, long, short, usage string) {

@@ -72,20 +72,3 @@ func (p *positive) String() string {
 	}
 	return strconv.FormatFloat(float64(*p), 'g', -1, 64)
 }
-
-// toggle is a flag without a value. pflag's own says "[=true|false]" in the
-// help text.
-type toggle bool
-
-func (b *toggle) Set(text string) error {
-	v, err := strconv.ParseBool(text)
-	if err != nil {
-		return command.ValueError(fmt.Sprintf("%q is neither true nor false", text))
-	}
-	*b = toggle(v)
-	return nil
-}
-
-func (b *toggle) Type() string { return "boolfunc" }
-
-func (b *toggle) String() string { return strconv.FormatBool(bool(*b)) }

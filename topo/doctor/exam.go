@@ -6,9 +6,8 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/internal/sysfs"
 	"github.com/gofabric/gofabric/topo"
 	"github.com/gofabric/gofabric/topo/counters"
@@ -42,9 +41,9 @@ func newExam(m *Machine) *exam {
 
 func (x *exam) add(o Outcome, s Severity, device, text string, evidence []Evidence) *Finding {
 	for i := range evidence {
-		evidence[i].Value = printable(clip(evidence[i].Value))
+		evidence[i].Value = printable.Text(clip(evidence[i].Value))
 	}
-	x.findings = append(x.findings, Finding{Outcome: o, Severity: s, Device: device, Text: printable(text), Evidence: evidence})
+	x.findings = append(x.findings, Finding{Outcome: o, Severity: s, Device: device, Text: printable.Text(text), Evidence: evidence})
 	return &x.findings[len(x.findings)-1]
 }
 
@@ -61,7 +60,7 @@ type fault struct{ text, cause, fix string }
 
 func (x *exam) fail(s Severity, device string, f fault, evidence ...Evidence) {
 	made := x.add(Fail, s, device, f.text, evidence)
-	made.Cause, made.Fix = printable(f.cause), printable(f.fix)
+	made.Cause, made.Fix = printable.Text(f.cause), printable.Text(f.fix)
 }
 
 // notApplicable says why there is nothing to look at.
@@ -181,17 +180,6 @@ func (x *exam) gpus() []*topo.GPU {
 const vendorNVIDIA = 0x10de
 
 func (x *exam) virtual() bool { return x.System.Host.Virtual != "" }
-
-// printable keeps what a terminal would take for a command out of texts that come
-// from files.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == unicode.ReplacementChar || !unicode.IsGraphic(r) {
-			return '?'
-		}
-		return r
-	}, text)
-}
 
 func plural(n int, what string) string {
 	if n == 1 {

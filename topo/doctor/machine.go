@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/nvml"
 	"github.com/gofabric/gofabric/topo"
 	"github.com/gofabric/gofabric/topo/counters"
@@ -90,7 +91,7 @@ func Environment(lines []string) map[string]string {
 	env := map[string]string{}
 	for _, line := range lines {
 		if name, value, ok := strings.Cut(line, "="); ok && wanted[name] {
-			env[name] = printable(value)
+			env[name] = printable.Text(value)
 		}
 	}
 	return env

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gofabric/gofabric/internal/printable"
 	"github.com/gofabric/gofabric/topo"
 )
 
@@ -155,10 +156,10 @@ func (n *Node) Check() error {
 	if len(n.HCAs) > most || ports > most || len(n.Settings) > most || len(n.GPUs) > most {
 		return fmt.Errorf("doctor: a node has more than %d devices, ports or settings", most)
 	}
-	n.Hostname, n.NCCL, n.Driver = printable(clip(n.Hostname)), printable(clip(n.NCCL)), printable(clip(n.Driver))
+	n.Hostname, n.NCCL, n.Driver = printable.Text(clip(n.Hostname)), printable.Text(clip(n.NCCL)), printable.Text(clip(n.Driver))
 	for i := range n.HCAs {
 		h := &n.HCAs[i]
-		h.Name, h.Model, h.BoardID, h.Firmware = printable(clip(h.Name)), printable(clip(h.Model)), printable(clip(h.BoardID)), printable(clip(h.Firmware))
+		h.Name, h.Model, h.BoardID, h.Firmware = printable.Text(clip(h.Name)), printable.Text(clip(h.Model)), printable.Text(clip(h.BoardID)), printable.Text(clip(h.Firmware))
 	}
 	return nil
 }

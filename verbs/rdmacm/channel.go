@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofabric/gofabric/internal/crdmacm"
 	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/pollfd"
 )
 
 // Channel is an event channel. One goroutine reads it, sleeping in the
@@ -40,7 +41,7 @@ func NewChannel() (*Channel, error) {
 	if err != nil {
 		return nil, &OpError{Op: op, Err: err, Hint: channelHint(err)}
 	}
-	file, err := duplicate(raw.FD(), "rdma_cm event channel")
+	file, err := pollfd.Duplicate(raw.FD(), "rdma_cm event channel")
 	if err != nil {
 		raw.Destroy()
 		return nil, &OpError{Op: op, Err: err}

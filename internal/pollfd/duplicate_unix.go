@@ -1,6 +1,6 @@
 //go:build unix
 
-package rdmacm
+package pollfd
 
 import (
 	"os"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// duplicate returns a non-blocking duplicate of a descriptor that the netpoller
+// Duplicate returns a non-blocking duplicate of a descriptor that the netpoller
 // can wait on. Closing it leaves the original to its owner.
-func duplicate(fd int, name string) (*os.File, error) {
+func Duplicate(fd int, name string) (*os.File, error) {
 	dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)

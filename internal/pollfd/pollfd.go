@@ -1,0 +1,2 @@
+// Package pollfd gives descriptors of C libraries to Go's netpoller.
+package pollfd
