@@ -61,10 +61,10 @@ func show(args []string, out, errs io.Writer) error {
 	f.Usage = func() { fmt.Fprint(out, help, f.FlagUsages()) }
 	f.StringVarP(&o.device, "ib-dev", "d", "", "this `device` only")
 	f.IntVarP(&o.port, "ib-port", "i", 0, "this `port` only")
-	f.BoolVarP(&o.list, "list", "l", false, "the names only")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "all attributes")
-	f.BoolVar(&o.ibstat, "ibstat", false, "in the layout of ibstat")
-	f.BoolVar(&o.plain, "plain", false, "only what the C tools print")
+	command.Toggle(f, &o.list, "list", "l", "the names only")
+	command.Toggle(f, &o.verbose, "verbose", "v", "all attributes")
+	command.Toggle(f, &o.ibstat, "ibstat", "", "in the layout of ibstat")
+	command.Toggle(f, &o.plain, "plain", "", "only what the C tools print")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return err

@@ -153,21 +153,21 @@ func parse(args []string, out io.Writer) (options, error) {
 	f.SetOutput(io.Discard) // errors are printed once, by run
 	f.SortFlags = false
 	f.Usage = func() { fmt.Fprint(out, help, f.FlagUsages()) }
-	f.BoolVar(&o.json, "json", false, "the report as JSON; docs/doctor.md has its form")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "what passed and what does not apply too, with the reasons")
-	f.BoolVar(&o.strict, "strict", false, "exit status 1 for warnings")
+	command.Toggle(f, &o.json, "json", "", "the report as JSON; docs/doctor.md has its form")
+	command.Toggle(f, &o.verbose, "verbose", "v", "what passed and what does not apply too, with the reasons")
+	command.Toggle(f, &o.strict, "strict", "", "exit status 1 for warnings")
 	f.StringVar(&o.symptom, "symptom", "", "put first what explains a `symptom`: "+strings.Join(names, ", "))
 	f.DurationVar(&o.watch, "watch", 0, "read the counters twice, this far apart")
 	f.IntVar(&o.pid, "pid", 0, "judge the process with this `id` in place of doctor itself")
-	f.BoolVar(&o.probe, "probe", false, "open RDMA devices, CUDA and NCCL, for what no file tells")
+	command.Toggle(f, &o.probe, "probe", "", "open RDMA devices, CUDA and NCCL, for what no file tells")
 	f.StringArrayVar(&o.peers, "peer", nil, "compare with a `host:port` where doctor --serve runs; may be given again")
 	f.StringVar(&o.serve, "serve", "", "answer --peer at an `address` such as :9878 or 10.0.0.1:9878, until interrupted")
 	f.StringArrayVar(&o.measured, "measured", nil, "a bandwidth as `path=GB/s`: an RDMA device's, or nvlink's busbw of two GPUs; may be given again")
 	f.StringVar(&o.from, "from", "", "read a `file`, - for standard input, in place of this machine")
 	f.StringVar(&o.capture, "capture", "", "save what was read in a `file`, - for standard output; addresses, GUIDs and names are replaced")
 	f.StringVar(&o.comment, "comment", "", "with --capture: a `text` at its head, such as what is wrong")
-	f.BoolVar(&o.unredacted, "unredacted", false, "with --capture: replace nothing")
-	f.BoolVar(&o.list, "list", false, "list the checks")
+	command.Toggle(f, &o.unredacted, "unredacted", "", "with --capture: replace nothing")
+	command.Toggle(f, &o.list, "list", "", "list the checks")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return o, err

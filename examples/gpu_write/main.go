@@ -22,6 +22,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gofabric/gofabric/internal/command"
 	_ "github.com/gofabric/gofabric/internal/loopdev" // loop0; outside this module: verbs/verbstest
 	"github.com/gofabric/gofabric/verbs"
 )
@@ -77,9 +78,9 @@ func parse(args []string, out io.Writer) (config, error) {
 	f.IntVar(&c.to, "to", 0, "the `GPU` to write to")
 	f.IntVarP(&c.bytes, "size", "s", 64<<20, "how many `bytes`")
 	f.IntVar(&c.piece, "piece", 1<<20, "`bytes` of a write at most")
-	f.BoolVar(&c.vmm, "vmm", false, "take the memory from CUDA's virtual memory management")
+	command.Toggle(f, &c.vmm, "vmm", "", "take the memory from CUDA's virtual memory management")
 	f.StringVar(&method, "method", "auto", "how the adapter is let at the memory: auto, dma-buf, nvidia_peermem or staged")
-	f.BoolVar(&c.gpu.AllowStaged, "allow-staged", false, "with auto: go through memory of the host where the adapter does not reach the GPU's")
+	command.Toggle(f, &c.gpu.AllowStaged, "allow-staged", "", "with auto: go through memory of the host where the adapter does not reach the GPU's")
 	f.DurationVar(&c.timeout, "timeout", time.Minute, "how long all of it may take")
 	if err := f.Parse(args); err != nil {
 		return c, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/nccl/bootstrap"
 	"github.com/gofabric/gofabric/nvml"
 	"github.com/gofabric/gofabric/topo"
@@ -50,10 +51,10 @@ func runExec(args []string, std streams) error {
 	f.IntVar(&o.rank, "rank", -1, "which of this machine's ranks it is, from 0; without it, what the launcher's variables say")
 	f.Lookup("rank").DefValue = "0" // pflag shows no default that is zero
 	f.IntVar(&o.ranks, "ranks", 0, "how many ranks this machine has (default: what the launcher says, or one for each GPU)")
-	f.BoolVar(&o.oneGPU, "one-gpu", false, "show the program no other GPU (CUDA_VISIBLE_DEVICES); not for programs that choose by their local rank")
-	f.BoolVar(&o.noBind, "no-bind", false, "set the variables only")
-	f.BoolVar(&o.strict, "strict", false, "take no memory of another NUMA node, even if the rank's is full")
-	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done")
+	command.Toggle(f, &o.oneGPU, "one-gpu", "", "show the program no other GPU (CUDA_VISIBLE_DEVICES); not for programs that choose by their local rank")
+	command.Toggle(f, &o.noBind, "no-bind", "", "set the variables only")
+	command.Toggle(f, &o.strict, "strict", "", "take no memory of another NUMA node, even if the rank's is full")
+	command.Toggle(f, &o.dryRun, "dry-run", "", "print what would be done")
 	f.StringVar(&o.from, "from", "", "with --dry-run: "+fromHelp)
 	if err := parseFlags(f, args); err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/gofabric/gofabric/internal/command"
 	"github.com/gofabric/gofabric/topo"
 )
 
@@ -122,15 +123,15 @@ func runShow(args []string, std streams) error {
 	f.StringVar(&o.from, "from", "", fromHelp)
 	f.StringVar(&o.explain, "explain", "", "what belongs to a `device` and why: GPU0, a UUID, mlx5_0, eth0, 0000:3b:00.0")
 	f.IntVar(&o.plan, "plan", 0, "what each of `N` ranks should use")
-	f.BoolVar(&o.ncclEnv, "nccl-env", false, "NCCL's variables for a shell, with reasons")
-	f.BoolVar(&o.ncclXML, "nccl-xml", false, "the machine as NCCL's topology XML")
-	f.BoolVar(&o.json, "json", false, "the machine, its paths and NCCL's variables as JSON")
-	f.BoolVar(&o.table, "table", false, "nodes, GPUs and RDMA devices with links and ports")
-	f.BoolVar(&o.pci, "pci", false, "the matrix without NVLinks, as nvidia-smi topo -mp")
+	command.Toggle(f, &o.ncclEnv, "nccl-env", "", "NCCL's variables for a shell, with reasons")
+	command.Toggle(f, &o.ncclXML, "nccl-xml", "", "the machine as NCCL's topology XML")
+	command.Toggle(f, &o.json, "json", "", "the machine, its paths and NCCL's variables as JSON")
+	command.Toggle(f, &o.table, "table", "", "nodes, GPUs and RDMA devices with links and ports")
+	command.Toggle(f, &o.pci, "pci", "", "the matrix without NVLinks, as nvidia-smi topo -mp")
 	f.StringVarP(&o.output, "output", "o", "", "draw the machine into a `file`.svg or file.dot")
 	f.StringVar(&o.capture, "capture", "", "save what was read in a `file`, - for standard output; addresses, GUIDs and names are replaced")
 	f.StringVar(&o.comment, "comment", "", "with --capture: a `text` at its head, such as what is wrong")
-	f.BoolVar(&o.unredacted, "unredacted", false, "with --capture: replace nothing")
+	command.Toggle(f, &o.unredacted, "unredacted", "", "with --capture: replace nothing")
 	if err := parseFlags(f, args); err != nil {
 		return err
 	}
