@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gofabric/gofabric/internal/cverbs"
 	"github.com/gofabric/gofabric/internal/life"
+	"github.com/gofabric/gofabric/internal/spin"
 )
 
 // CQOptions are the options of a completion queue.
@@ -50,6 +52,7 @@ type CQ struct {
 	stash stash
 
 	overflown atomic.Bool // it lost completions
+	rest      spin.Rest   // Spin's, over many calls; guarded by side
 
 	sizeMu sync.Mutex
 	counts cqCounts
@@ -171,7 +174,8 @@ const spinPolls = 300
 
 // Spin polls without pause until there is a completion, and moves what there is
 // to dst. It returns the context's error when that ends, and ErrClosed when the
-// queue is closed meanwhile. It keeps a processor busy.
+// queue is closed meanwhile. It keeps a processor busy, and lets other goroutines
+// run on it every few milliseconds.
 //
 // Implements: ibv_poll_cq.
 func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
@@ -205,6 +209,7 @@ func (cq *CQ) Spin(ctx context.Context, dst []Completion) (int, error) {
 			return 0, cq.err("poll CQ", ErrClosed)
 		default:
 		}
+		cq.rest.Take(time.Now())
 	}
 }
 

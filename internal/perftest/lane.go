@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/spin"
 	"github.com/gofabric/gofabric/internal/stats"
 	"github.com/gofabric/gofabric/verbs"
 )
@@ -42,12 +43,13 @@ type lane struct {
 	sharedLeft, sharedOwed      int // of the shared queue, as a pair's
 	dirty                       []*pair
 	start                       time.Time
-	now                         time.Duration // since start; read once a turn, for the peak
+	now                         time.Duration // since start; read once a turn
 	peak                        bool
 	postedAt                    []time.Duration
 	doneAt                      []stats.Done
 
-	wcs [pollBatch]verbs.Completion
+	rest spin.Rest
+	wcs  [pollBatch]verbs.Completion
 }
 
 // begin prepares messages of size bytes: iterations of each pair, or without an
@@ -107,7 +109,9 @@ func (l *lane) push(ctx context.Context) (last *pair, full bool, err error) {
 
 // turn posts what fits, polls, and waits for a completion if there was neither
 // one nor room for more. It returns how many messages were sent, and how many
-// received.
+// received. The time that it reads is also that of the posts that follow at once:
+// reading the clock can cost more than posting, as where the kernel has no better
+// one than the HPET.
 func (l *lane) turn(ctx context.Context, mayPost bool) (sent, received int, err error) {
 	var last *pair
 	full := true
@@ -128,6 +132,8 @@ func (l *lane) turn(ctx context.Context, mayPost bool) (sent, received int, err 
 	if err != nil {
 		return 0, 0, err
 	}
+	l.now = time.Since(l.start)
+	l.rest.Take(l.start.Add(l.now))
 	return l.collect(polled)
 }
 
@@ -163,13 +169,8 @@ func (l *lane) add(ctx context.Context, p *pair, n int) error {
 	return nil
 }
 
-// collect takes stock of n completions and posts receives again. The time that it
-// reads is also that of the posts that follow at once: reading the clock can cost
-// more than posting, as where the kernel has no better one than the HPET.
+// collect takes stock of n completions.
 func (l *lane) collect(n int) (sent, received int, err error) {
-	if l.peak {
-		l.now = time.Since(l.start)
-	}
 	for i := range l.wcs[:n] {
 		wc := &l.wcs[i]
 		if err := wc.Err(); err != nil {

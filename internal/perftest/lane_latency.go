@@ -61,9 +61,9 @@ func (l *lane) until(ctx context.Context, enough func() bool) error {
 	return nil
 }
 
-// spinLoads bounds the loads between two looks at everything else: some ten
-// microseconds.
-const spinLoads = 4096
+// spinLoads bounds the loads between two looks at everything else, which wake a
+// thread: some ten microseconds, a millisecond where the machine is emulated.
+const spinLoads = 1 << 16
 
 // awaitByte waits for the number of a message in a byte that the peer writes.
 // The byte's aligned word is loaded: a device writes it, and the load has acquire
