@@ -85,6 +85,8 @@ func TestWhatCannotBeCopied(t *testing.T) {
 	}
 	err := run(t.Context(), append([]string{"--to", filepath.Join(dir, "missing")}, files(t)...), &bytes.Buffer{})
 	require.ErrorContains(t, err, "no such file")
+	err = run(t.Context(), []string{"--to", dir, "a/same", "b/same"}, &bytes.Buffer{})
+	require.ErrorContains(t, err, "a/same and b/same would both be same in the folder")
 }
 
 // TestHostileSender gives a receiver what no client sends.

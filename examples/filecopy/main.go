@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/spf13/pflag"
@@ -60,6 +61,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("want --to, with --listen or files, or --dial with files")
 	case (len(c.files) == 0) != (c.listen != ""):
 		return errors.New("want files to send, or --listen")
+	}
+	if err := distinct(c.files); err != nil {
+		return err
+	}
+	switch {
 	case c.listen != "":
 		return c.serve(ctx, out)
 	case c.dial == "":
@@ -70,6 +76,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	return c.send(ctx, conn, out)
+}
+
+// distinct refuses files of one name: the later would replace the earlier.
+func distinct(files []string) error {
+	seen := map[string]string{}
+	for _, file := range files {
+		name := filepath.Base(file)
+		if other, ok := seen[name]; ok {
+			return fmt.Errorf("%s and %s would both be %s in the folder: send them to two folders", other, file, name)
+		}
+		seen[name] = file
+	}
+	return nil
 }
 
 // send sends the files and closes the connection.

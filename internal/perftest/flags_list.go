@@ -87,7 +87,7 @@ func (p *parser) queueFlags() {
 		f.number(&c.QueuePairs, "qp", "q", 1, maxQueuePairs, "`number` of queue pairs")
 		f.number(&c.TxDepth, "tx-depth", "t", 1, maxDepth, "`depth` of the send queue")
 		f.number(&c.CQModeration, "cq-mod", "Q", 1, maxCQMod, "one completion for this `number` of requests; by itself 1 for messages above 8K")
-		f.number(&c.PostList, "post_list", "l", 1, maxDepth, "post exactly this `number` of requests at once (default as many as fit, up to 32)")
+		f.number(&c.PostList, "post_list", "l", 1, maxDepth, "post exactly this `number` of requests at once; 1 posts as many as fit, up to 32")
 	}
 	if c.Tool.Verb == VerbSend {
 		f.number(&c.RxDepth, "rx-depth", "r", 1, maxDepth, "`depth` of the receive queue; in send_bw with UC and UD up to 16000 by itself")

@@ -45,7 +45,23 @@ func place(c *Config, device string) (placement, error) {
 			return placement{}, fmt.Errorf("--bind: %w", err)
 		}
 	}
-	return placement{cpus: cpus, spread: c.Threads > 0}, nil
+	p := placement{cpus: cpus, spread: c.Threads > 0}
+	return p, p.try(c.lanes())
+}
+
+// try binds as so many threads will, so that what cannot be is told before the
+// peers meet.
+func (p placement) try(threads int) error {
+	for i := range threads {
+		release, err := p.enter(i)
+		if err == nil {
+			err = release()
+		}
+		if err != nil {
+			return fmt.Errorf("--bind: %w", err)
+		}
+	}
+	return nil
 }
 
 // near are the CPUs of the device's NUMA node, or all that are online where it has

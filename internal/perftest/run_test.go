@@ -60,6 +60,17 @@ func TestRunWithoutRoomForOutput(t *testing.T) {
 	}
 }
 
+// CPUs that are not there are told about before anything is printed or measured.
+func TestBindIsTriedFirst(t *testing.T) {
+	for _, flags := range [][]string{{"--bind=8191"}, {"--bind=0,8191", "-q", "2", "--threads", "2"}} {
+		config, err := ParseArgs(WriteBW, append([]string{"-d", "loop0", "-n", "20"}, flags...))
+		require.NoError(t, err)
+		var out bytes.Buffer
+		require.ErrorContains(t, Run(t.Context(), config, &out, io.Discard), "--bind", flags)
+		require.Empty(t, out.String())
+	}
+}
+
 // A file that cannot be written is told about before a long run, and one that was
 // not there does not stay.
 func TestOutputFileIsTriedFirst(t *testing.T) {

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -252,10 +253,7 @@ func TestCloseEndsAnOperation(t *testing.T) {
 	onEachWay(t, func(t *testing.T, w World) {
 		sessions := together(t, w, 2, Options{})
 		for _, s := range sessions[:1] {
-			done := make(chan error, 1)
-			go func() { done <- s.Barrier(testContext(t)) }()
-			// The barrier is under way, or finds the session closed: both must end.
-			require.Eventually(t, func() bool { return !s.busy.TryLock() || unlock(s) }, patience, time.Millisecond)
+			done := underWay(t, s)
 			require.NoError(t, s.Close())
 			assert.ErrorIs(t, <-done, ErrClosed)
 			assert.ErrorIs(t, s.Barrier(testContext(t)), ErrClosed)
@@ -263,17 +261,33 @@ func TestCloseEndsAnOperation(t *testing.T) {
 	})
 }
 
-func unlock(s *Session) bool {
-	s.busy.Unlock()
-	return false
+// underWay starts a barrier that waits for the other rank, and returns once it
+// does.
+func underWay(t *testing.T, s *Session) (done chan error) {
+	done = make(chan error, 1)
+	go func() {
+		for {
+			// The look below takes the lock for a moment, which the barrier may meet.
+			if err := s.Barrier(testContext(t)); !errors.Is(err, ErrConcurrentUse) {
+				done <- err
+				return
+			}
+		}
+	}()
+	require.Eventually(t, func() bool {
+		if s.busy.TryLock() {
+			s.busy.Unlock()
+			return false
+		}
+		return true
+	}, patience, time.Millisecond)
+	return done
 }
 
 func TestConcurrentUse(t *testing.T) {
 	onEachWay(t, func(t *testing.T, w World) {
 		sessions := together(t, w, 2, Options{})
-		done := make(chan error, 1)
-		go func() { done <- sessions[0].Barrier(testContext(t)) }()
-		require.Eventually(t, func() bool { return !sessions[0].busy.TryLock() || unlock(sessions[0]) }, patience, time.Millisecond)
+		done := underWay(t, sessions[0])
 		assert.ErrorIs(t, sessions[0].Barrier(testContext(t)), ErrConcurrentUse)
 		require.NoError(t, sessions[1].Barrier(testContext(t)))
 		require.NoError(t, <-done)
