@@ -38,6 +38,9 @@ var portCases = []testCase{
 
 	{"port-rate", Pass, None, "", nil},
 	{"port-rate", Fail, Warning, slow0, nil},
+	{"port-rate", Fail, Warning, "-" + port1 + "\n", linkGbps(800)},
+	{"port-rate", Fail, Info, "", linkGbps(800)}, // its twin has the same
+	{"port-rate", Pass, None, "-" + port1 + "\n", linkGbps(400)},
 	{"port-rate", Unknown, None, "-" + port1 + "\n", nil},
 	{"port-rate", NotApplicable, None, soft, nil},
 

@@ -87,6 +87,10 @@ func watched(device string, port int, apart time.Duration, lifespan time.Duratio
 	}
 }
 
+func linkGbps(rate float64) func(*Machine) {
+	return func(m *Machine) { m.Facts.LinkGbps = map[string]float64{"mlx5_0/1": rate} }
+}
+
 func peer(change func(*Node)) func(*Machine) {
 	return func(m *Machine) {
 		port := func() []NodePort {

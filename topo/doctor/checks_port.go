@@ -14,7 +14,7 @@ var portChecks = []Check{
 	{1, "port-state", "every port that should be used is active", "/sys/class/infiniband/*/ports/*/state", Critical, examinePortState},
 	{2, "subnet-manager", "a subnet manager has configured the InfiniBand ports", "/sys/class/infiniband/*/ports/*/state, phys_state", Critical, examineSubnetManager},
 	{3, "physical-state", "the physical link of every port that should be used is up", "/sys/class/infiniband/*/ports/*/phys_state", Critical, examinePhysicalState},
-	{4, "port-rate", "every active port has the rate that its twins and its interface have", "/sys/class/infiniband/*/ports/*/rate, /sys/class/net/*/speed", Warning, examinePortRate},
+	{4, "port-rate", "every active port has the rate that its twins have, and that its link could have", "/sys/class/infiniband/*/ports/*/rate, ethtool", Warning, examinePortRate},
 	{5, "port-width", "every InfiniBand port runs all its lanes", "/sys/class/infiniband/*/ports/*/rate", Warning, examinePortWidth},
 	{6, "rail-rates", "the ports of one selection, and those of the peers, have one rate", "/sys/class/infiniband/*/ports/*/rate, NCCL_IB_HCA, --peer", Warning, examineRailRates},
 }
@@ -154,6 +154,7 @@ func examinePortRate(x *exam) {
 			x.unknown(p.name(), "the port's rate is not told")
 			continue
 		}
+		lowClass := "a cable of a lower class (an EDR cable on an HDR port halves the rate), a split port, or FEC that fell back"
 		best, of := p.RateGbps, ""
 		for _, other := range ports {
 			if twin(p.HCA) != "" && twin(other.HCA) == twin(p.HCA) && other.LinkLayer == p.LinkLayer && other.RateGbps > best {
@@ -163,7 +164,7 @@ func examinePortRate(x *exam) {
 		if of != "" {
 			x.fail(Warning, p.name(), fault{
 				fmt.Sprintf("%s Gb/s, and its twin %s has %s", number(p.RateGbps), of, number(best)),
-				"a cable of a lower class (an EDR cable on an HDR port halves the rate), a split port, or FEC that fell back",
+				lowClass,
 				"swap cables with the twin: if the rate goes with the cable it is the cable, if not the switch's port",
 			}, rate, x.from(path.Join(classInfiniband, of), number(best)+" Gb/s"))
 			continue
@@ -171,11 +172,25 @@ func examinePortRate(x *exam) {
 		twins := slices.ContainsFunc(ports, func(o port) bool {
 			return o.HCA != p.HCA && twin(p.HCA) != "" && twin(o.HCA) == twin(p.HCA)
 		})
+		most, told := x.Facts.LinkGbps[p.key()]
+		driver := x.from("ethtool "+strings.Join(p.Netdevs[:min(1, len(p.Netdevs))], ""), number(most)+" Gb/s supported")
 		switch {
+		case told && p.RateGbps < most:
+			severity := Warning
+			if twins {
+				severity = Info // they agree: a fabric of that rate
+			}
+			x.fail(severity, p.name(), fault{
+				fmt.Sprintf("%s Gb/s, and its link could have %s", number(p.RateGbps), number(most)),
+				lowClass + ", or a switch of a lower rate",
+				"see what the cable and the switch's port can do; if they can do no more, this is what the fabric was built for",
+			}, rate, driver)
+		case told:
+			x.pass(p.name(), fmt.Sprintf("%s Gb/s, which is what its link can have", number(p.RateGbps)), rate, driver)
 		case twins:
 			x.pass(p.name(), fmt.Sprintf("%s Gb/s, as its twins", number(p.RateGbps)), rate)
 		default:
-			x.unknown(p.name(), fmt.Sprintf("%s Gb/s: what the port could do is not known, as the machine has no other of its kind; ethtool tells it on RoCE, ibportstate on InfiniBand", number(p.RateGbps)), rate)
+			x.unknown(p.name(), fmt.Sprintf("%s Gb/s: what the port could do is not known, as the machine has no other of its kind and no driver tells; ibportstate tells it on InfiniBand", number(p.RateGbps)), rate)
 		}
 	}
 	x.otherwise("there is no active port of RDMA hardware")

@@ -27,7 +27,7 @@ const noRoCE = "there is no active RoCE port"
 // mtu is a port's: what the opened device said, else its interface's. packet is
 // true for the first, which is the payload of a packet.
 func (x *exam) mtu(p port) (bytes int, packet bool, evidence Evidence, ok bool) {
-	if n, known := x.Facts.ActiveMTU[fmt.Sprintf("%s/%d", p.HCA.Name, p.Number)]; known {
+	if n, known := x.Facts.ActiveMTU[p.key()]; known {
 		return n, true, Evidence{"ibv_query_port of " + p.name(), fmt.Sprintf("active_mtu %d", n)}, true
 	}
 	for _, name := range p.Netdevs {

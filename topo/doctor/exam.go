@@ -130,6 +130,7 @@ type port struct {
 
 func (p port) name() string { return portName(p.HCA, p.Port) }
 func (p port) dir() string  { return portDir(p.HCA, p.Port) }
+func (p port) key() string  { return fmt.Sprintf("%s/%d", p.HCA.Name, p.Number) } // in Facts
 func (p port) roce() bool   { return p.LinkLayer == topo.Ethernet }
 
 func portsOf(hcas []*topo.HCA) []port {

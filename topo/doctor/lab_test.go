@@ -3,18 +3,19 @@
 package doctor
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/gofabric/gofabric/internal/ethtool"
 	"github.com/gofabric/gofabric/internal/testutil"
 )
 
@@ -85,24 +86,10 @@ func TestLabWrongNode(t *testing.T) {
 
 // setSpeed sets what an interface says of its speed, as ethtool -s does.
 func setSpeed(name string, mbps uint16) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	var command [44]byte                        // struct ethtool_cmd
-	*(*uint32)(unsafe.Pointer(&command[0])) = 2 // ETHTOOL_SSET
-	*(*uint16)(unsafe.Pointer(&command[12])) = mbps
+	command := make([]byte, 44) // struct ethtool_cmd
+	binary.NativeEndian.PutUint32(command, unix.ETHTOOL_SSET)
+	binary.NativeEndian.PutUint16(command[12:], mbps)
 	command[14] = 1    // full duplex
 	command[15] = 0xff // PORT_OTHER
-	request := struct {
-		name [unix.IFNAMSIZ]byte
-		data *byte
-		_    [16]byte
-	}{data: &command[0]}
-	copy(request.name[:], name)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return fmt.Errorf("set the speed of %s: %w", name, errno)
-	}
-	return nil
+	return ethtool.Ask(name, command)
 }

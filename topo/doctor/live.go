@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/gofabric/gofabric/internal/ethtool"
 	"github.com/gofabric/gofabric/internal/sysfs"
 	"github.com/gofabric/gofabric/nvml"
 	"github.com/gofabric/gofabric/topo"
@@ -85,7 +86,7 @@ func processEnvironment(pid int) (map[string]string, error) {
 }
 
 func liveFacts(root fs.FS, s *topo.System) Facts {
-	f := Facts{UverbsDenied: []string{}, Config: map[topo.Address]PCIConfig{}}
+	f := Facts{UverbsDenied: []string{}, Config: map[topo.Address]PCIConfig{}, LinkGbps: map[string]float64{}}
 	f.Hostname, _ = os.Hostname()
 	if home := os.Getenv("HOME"); home != "" {
 		if data, err := readAtMost(path.Join(home, ".nccl.conf"), 64<<10); err == nil {
@@ -115,6 +116,16 @@ func liveFacts(root fs.FS, s *topo.System) Facts {
 	for _, a := range wanted {
 		if space := readConfig(root, a); len(space) > 64 {
 			f.Config[a] = space.facts()
+		}
+	}
+	for _, p := range portsOf(x.cards()) {
+		for _, name := range p.Netdevs[:min(1, len(p.Netdevs))] {
+			if !p.roce() {
+				continue // modes are Ethernet's
+			}
+			if mbps, err := ethtool.Fastest(name); err == nil && mbps > 0 {
+				f.LinkGbps[p.key()] = float64(mbps) / 1000
+			}
 		}
 	}
 	return f

@@ -49,6 +49,9 @@ type Facts struct {
 	// ActiveMTU in bytes by device and port, "mlx5_0/1", as opened devices tell
 	// it.
 	ActiveMTU map[string]int `json:"activeMTU,omitempty"`
+	// LinkGbps is the rate that a port's interface could have at most, in Gb/s, by
+	// device and port, as its driver tells it.
+	LinkGbps map[string]float64 `json:"linkGbps,omitempty"`
 	// DMABuf says whether GPUs export dma-bufs (CUDA's attribute 124), and
 	// DMABufHCA which RDMA devices take them.
 	DMABuf    *bool           `json:"dmabuf,omitempty"`
