@@ -127,7 +127,9 @@ func (r *rally) fire(n int) error {
 		return err
 	}
 	if r.l.config.Duration == 0 {
-		r.posts = append(r.posts, time.Since(r.start))
+		now := time.Now()
+		r.posts = append(r.posts, now.Sub(r.start))
+		r.l.rest.Take(now)
 	}
 	if _, _, err := r.l.collect(polled); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 
 // every is how long a goroutine may go on without a rest: less than the
 // runtime's 10 ms, with some to spare for one that looks at the clock late.
-const every = 4 * time.Millisecond
+const every = 8 * time.Millisecond
 
 // Rest is when a goroutine last let others run. The zero value is long ago.
 type Rest struct{ last time.Time }
