@@ -180,7 +180,17 @@ func (s CPUSet) Intersect(t CPUSet) CPUSet {
 }
 
 // Union returns the CPUs that are in either set.
-func (s CPUSet) Union(t CPUSet) CPUSet { return NewCPUSet(slices.Concat(s, t)...) }
+func (s CPUSet) Union(t CPUSet) CPUSet {
+	either := slices.Grow(CPUSet(nil), max(len(s), len(t)))
+	for len(s) > 0 && len(t) > 0 {
+		if s[0] <= t[0] {
+			either, s = append(either, s[0]), s[1:]
+		} else {
+			either, t = append(either, t[0]), t[1:]
+		}
+	}
+	return slices.Compact(append(append(either, s...), t...))
+}
 
 // MarshalText implements encoding.TextMarshaler with the list form.
 func (s CPUSet) MarshalText() ([]byte, error) { return []byte(s.String()), nil }

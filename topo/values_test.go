@@ -71,6 +71,10 @@ func TestCPUSetOperations(t *testing.T) {
 	a, b := NewCPUSet(3, 1, 2, 2), NewCPUSet(2, 3, 4)
 	assert.Equal(t, CPUSet{2, 3}, a.Intersect(b))
 	assert.Equal(t, CPUSet{1, 2, 3, 4}, a.Union(b))
+	assert.Equal(t, CPUSet{1, 2, 3, 4, 7}, b.Union(NewCPUSet(1, 7)))
+	assert.Equal(t, a, a.Union(nil))
+	assert.Equal(t, a, CPUSet(nil).Union(a))
+	assert.Nil(t, CPUSet(nil).Union(CPUSet{}))
 	assert.True(t, a.Contains(3))
 	assert.False(t, a.Contains(4))
 }

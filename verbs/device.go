@@ -79,7 +79,7 @@ func missingHint(name string) string {
 // infoRoot is the tree that describes a device: the kernel's, or its provider's.
 func infoRoot(name string) fs.FS {
 	if p, ok := cverbs.ProviderOf(name); ok {
-		return p.Root
+		return p.Root()
 	}
 	return sysfs.Dir("/")
 }

@@ -10,6 +10,7 @@ package cbench
 import "C"
 
 import (
+	"io/fs"
 	"syscall"
 	"time"
 	"unsafe"
@@ -35,7 +36,7 @@ func Register() error {
 	if err != nil {
 		return err
 	}
-	cverbs.Register(cverbs.Provider{Prefix: "null", Root: root, Open: open})
+	cverbs.Register(cverbs.Provider{Prefix: "null", Root: func() fs.FS { return root }, Open: open})
 	return nil
 }
 

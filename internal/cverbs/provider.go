@@ -10,8 +10,9 @@ import (
 type Provider struct {
 	// Prefix begins the names of the provider's devices.
 	Prefix string
-	// Root describes the devices as the kernel would, below sys/.
-	Root fs.FS
+	// Root describes the devices as the kernel would, below sys/, as they are when
+	// it is called.
+	Root func() fs.FS
 	// Open opens a device by its name.
 	Open func(name string) (Context, error)
 }

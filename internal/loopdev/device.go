@@ -21,7 +21,7 @@ import (
 const prefix = "loop"
 
 func init() {
-	cverbs.Register(cverbs.Provider{Prefix: prefix, Root: tree{}, Open: open})
+	cverbs.Register(cverbs.Provider{Prefix: prefix, Root: snapshot, Open: open})
 }
 
 // fabric keeps the names of the devices in the order of their making; C has

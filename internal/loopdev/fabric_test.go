@@ -19,7 +19,7 @@ import (
 func sysfsRoot(t *testing.T) fs.FS {
 	p, ok := cverbs.ProviderOf("loop0")
 	require.True(t, ok)
-	return p.Root
+	return p.Root()
 }
 
 func readLine(t *testing.T, device, name string) string {

@@ -15,12 +15,8 @@ import (
 	"unsafe"
 )
 
-// tree is the devices as sysfs would show them, as they are at each Open.
-type tree struct{}
-
-func (tree) Open(name string) (fs.File, error) { return snapshot().Open(name) }
-
-func snapshot() textFS {
+// snapshot is the devices as sysfs would show them now.
+func snapshot() fs.FS {
 	files := textFS{}
 	for _, device := range Devices() {
 		describe(files, device)
