@@ -3,11 +3,9 @@ package topo
 import (
 	"bytes"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -100,47 +98,6 @@ func TestOneSystemServesManyGoroutines(t *testing.T) {
 		}()
 	}
 	group.Wait()
-}
-
-// A root of files that wait for ever, lead in circles or are not what their name
-// says must not stop a reading.
-func TestReadingSurvivesAHostileRoot(t *testing.T) {
-	root := t.TempDir()
-	device := filepath.Join(root, "sys/devices/pci0000:00/0000:00:01.0")
-	for _, dir := range []string{device, filepath.Join(root, "sys/devices/system/node/node0"), filepath.Join(root, "sys/class/infiniband"),
-		filepath.Join(root, "sys/class/net"), filepath.Join(root, "proc"), filepath.Join(root, "var/run/nvidia-topologyd")} {
-		require.NoError(t, os.MkdirAll(dir, 0o755))
-	}
-	fifo := func(name string) { require.NoError(t, syscall.Mkfifo(name, 0o644)) }
-	for _, name := range []string{"class", "vendor", "numa_node", "local_cpulist", "uevent", "current_link_speed"} {
-		fifo(filepath.Join(device, name))
-	}
-	fifo(filepath.Join(root, "sys/devices/system/node/online"))
-	fifo(filepath.Join(root, "proc/cpuinfo"))
-	fifo(filepath.Join(root, "topology.xml"))
-	fifo(filepath.Join(root, virtualTopology))
-	require.NoError(t, os.Mkdir(filepath.Join(device, "device"), 0o755))
-	link := func(target, name string) { require.NoError(t, os.Symlink(target, filepath.Join(root, name))) }
-	link("loop", "sys/class/net/loop")
-	link("../../..", "sys/class/infiniband/mlx5_0")
-	for _, name := range []string{"0000:00:02.0", "0000:00:03.0", "pci0000:01", "pci0000:02"} {
-		link("..", "sys/devices/pci0000:00/0000:00:01.0/"+name)
-	}
-	link("../../../../../../../../../etc", "sys/class/net/eth0")
-	link("/dev/zero", "proc/version")
-	for name, opts := range map[string]ReadOptions{"plain": {}, "named": {TopologyFile: "topology.xml"}} {
-		s, err := Read(sysfs.Dir(root), opts)
-		require.NoError(t, err, name)
-		assert.Len(t, s.PCI, 1)
-		require.NoError(t, Capture(io.Discard, sysfs.Dir(root), CaptureOptions{ReadOptions: opts}))
-		// A root that hides its links shows a circle, and may refuse it.
-		hidden := struct{ fs.StatFS }{os.DirFS(root).(fs.StatFS)}
-		if _, err = Read(hidden, opts); err != nil {
-			var invalid *InvalidError
-			require.ErrorAs(t, err, &invalid)
-		}
-		require.NoError(t, Capture(io.Discard, hidden, CaptureOptions{ReadOptions: opts}))
-	}
 }
 
 func TestGPUOfNVMLWhoseClassIsNotRead(t *testing.T) {

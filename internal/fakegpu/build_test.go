@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -24,6 +25,10 @@ func TestSelf(t *testing.T) {
 		{"thread", []string{"-fsanitize=thread"}},
 		{"address", []string{"-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"}},
 	} {
+		// Go's race detector sees nothing of C, whose own is among these.
+		if testutil.Race && variant.flags != nil {
+			continue
+		}
 		for _, program := range []string{"cuda", "nccl", "misuse"} {
 			t.Run(program+" "+variant.name, func(t *testing.T) {
 				self(t, program, Options{Flags: variant.flags})

@@ -81,6 +81,9 @@ func fakes(t testing.TB) *fakegpu.Control {
 	return fakegpu.Use(t)
 }
 
+// widest is the way of drives that has several threads and several GPUs in each.
+const widest = "-t 2 -g 2"
+
 // drives lists ways to drive up to four GPUs, as far as there are as many.
 func drives(t testing.TB) (list []string) {
 	t.Helper()
@@ -89,7 +92,7 @@ func drives(t testing.TB) (list []string) {
 	if count == 0 {
 		testutil.Skip(t, "there is no GPU")
 	}
-	for args, gpus := range map[string]int{"-g 1": 1, "-g 2": 2, "-t 2": 2, "-g 4": 4, "-t 4": 4, "-t 2 -g 2": 4} {
+	for args, gpus := range map[string]int{"-g 1": 1, "-g 2": 2, "-t 2": 2, "-g 4": 4, "-t 4": 4, widest: 4} {
 		if gpus <= count {
 			list = append(list, args)
 		}

@@ -6,12 +6,20 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/gofabric/gofabric/internal/testutil"
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-const sample = 200
+// sample is how many elements are looked at.
+var sample = 200
+
+func init() {
+	if testutil.Race { // it is arithmetic
+		sample = 25
+	}
+}
 
 // decode is the number that bits of a type stand for.
 func decode(dt nccl.DataType, bits uint64) float64 {
