@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofabric/gofabric/internal/pairs"
 	"github.com/gofabric/gofabric/internal/report"
+	"github.com/gofabric/gofabric/internal/testutil"
 )
 
 // combinations are the pairs of which at least one side is ours.
@@ -33,6 +34,10 @@ func TestInterop(t *testing.T) {
 		"duration":      {[]string{"-D", "2", "-f", "0"}, 1, checkTimed},
 	} {
 		for _, c := range combinations {
+			// Each side was held against C's: that they meet at all is enough.
+			if c.server.Name == c.client.Name && name != "default" && !testutil.Thorough() {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s/%s server, %s client", name, c.server.Name, c.client.Name), func(t *testing.T) {
 				server, client := succeed(t, inLab(t), duo(c.server, c.client, run.args...))
 				theirs, ours := pairs.Rows(server.Stdout), pairs.Rows(client.Stdout)

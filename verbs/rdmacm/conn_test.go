@@ -20,8 +20,15 @@ import (
 func TestConnLoop(t *testing.T) { connsuite.Run(t, "loop0") }
 
 // TestConn runs it on the device that GOFABRIC_DEVICE names, or the lab guest's
-// first.
-func TestConn(t *testing.T) { connsuite.Run(t, testutil.Device(t)) }
+// first. TestConnOverManager has most of it in the lab, too.
+func TestConn(t *testing.T) {
+	device := testutil.Device(t)
+	if testutil.InLab() && !testutil.Thorough() {
+		connsuite.RunByHand(t, device)
+		return
+	}
+	connsuite.Run(t, device)
+}
 
 // TestConnNil gives nothing where something is needed.
 func TestConnNil(t *testing.T) {
