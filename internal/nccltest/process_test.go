@@ -163,7 +163,7 @@ func TestTimeout(t *testing.T) {
 	for _, knob := range []fakegpu.Knob{fakegpu.CollectiveHold, fakegpu.InitHold, fakegpu.StreamHold} {
 		control := fakes(t)
 		control.Set(knob, 1)
-		p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 8 -T 1")
+		p := newProgram(patient(t), AllReduce, "-g 2 -b 8 -e 8 -T 1", endEnv+"=1s")
 		assert.Equal(t, 1, p.run(t))
 		assert.Contains(t, p.stderr.String(), "nothing has come forward for 1s (-T/--timeout)")
 		control.Set(knob, 0)

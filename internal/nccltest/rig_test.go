@@ -26,6 +26,9 @@ import (
 // toolEnv makes the test binary one of the programs.
 const toolEnv = "GOFABRIC_TEST_TOOL"
 
+// endEnv gives a program of toolEnv another endBound.
+const endEnv = "GOFABRIC_TEST_END_BOUND"
+
 // fakeGPUs is how many devices the fakes have.
 const fakeGPUs = "4"
 
@@ -35,6 +38,12 @@ const patience = 2 * time.Minute
 func TestMain(m *testing.M) {
 	if name := os.Getenv(toolEnv); name != "" {
 		i := slices.IndexFunc(Tools(), func(tool Tool) bool { return tool.Name == name })
+		if text := os.Getenv(endEnv); text != "" {
+			var err error
+			if endBound, err = time.ParseDuration(text); err != nil {
+				panic(err)
+			}
+		}
 		os.Exit(Main(Tools()[i], os.Args[1:], os.Stdout, os.Stderr, testGPUs))
 	}
 	run := func() int { return testutil.Main(m, nothingOpen) }

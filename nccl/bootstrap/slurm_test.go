@@ -27,7 +27,8 @@ type cluster struct {
 }
 
 // slurmConf keeps to what needs no other service: no accounting, no control
-// groups. The node claims more processors than the machine may have.
+// groups. The node claims more processors than the machine may have. A batch job
+// does not wait for others to come, as it does for three seconds by default.
 const slurmConf = `ClusterName=gofabric
 SlurmctldHost=%[2]s(127.0.0.1)
 SlurmUser=root
@@ -48,6 +49,7 @@ TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
 SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ReturnToService=2
