@@ -116,8 +116,8 @@ func (b *Batch) Wait(i int32) *Wait {
 // ResetWaits forgets the waits and keeps their memory.
 func (b *Batch) ResetWaits() { b.waits = 0 }
 
-// Run runs the batch in mode, asks its members at most spins times while they
-// are in progress, and returns the result.
+// Run runs the batch in mode, asks its members at most spins times, and for about
+// a millisecond, while they are in progress, and returns the result.
 func (b *Batch) Run(mode, spins int) int {
 	b.p.mode = C.int32_t(mode)
 	b.p.spins = C.int32_t(spins)

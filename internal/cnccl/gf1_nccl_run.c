@@ -5,6 +5,10 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+
+/* Nanoseconds after which a thread is given back, however often it has asked. */
+#define LONGEST_SPIN 1000000
 
 const char *const gf1_nccl_names[GF1_NCCL_FUNCTION_COUNT] = {
 #define GF1_NAME(result, name, ...) "nccl" #name,
@@ -296,6 +300,14 @@ static int ask(struct gf1_nccl_batch *batch)
 	return code;
 }
 
+static int64_t nanoseconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
 static void poll_members(struct gf1_nccl_batch *batch, struct gf1_thread *thread)
 {
 	if (batch->member_count == 0)
@@ -306,11 +318,16 @@ static void poll_members(struct gf1_nccl_batch *batch, struct gf1_thread *thread
 		batch->code = GF1_NCCL_CUDA_ERROR;
 		return;
 	}
+	int64_t begin = batch->spins > 1 ? nanoseconds() : 0;
 	for (int i = 0; i < batch->spins || i == 0; i++) {
 		batch->code = ask(batch);
 		if (batch->code != GF1_NCCL_IN_PROGRESS)
 			return;
 		sched_yield();
+		/* On a busy machine each of these takes milliseconds, and the
+		 * caller's context may have ended. */
+		if (batch->spins > 1 && nanoseconds() - begin > LONGEST_SPIN)
+			return;
 	}
 }
 

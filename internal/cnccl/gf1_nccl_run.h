@@ -90,7 +90,7 @@ struct gf1_nccl_batch {
 };
 
 /* Runs the batch and asks its members' state until none is in progress, at most
- * `spins` times. */
+ * `spins` times and for about a millisecond. */
 void gf1_nccl_run(struct gf1_nccl_batch *batch);
 
 /* Asks again. */
