@@ -72,7 +72,8 @@ func (r *run) watchProgress(done <-chan struct{}, cancel context.CancelCauseFunc
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	over := resendPatience
+	// The peer, which waits for our answer, must not give up first.
+	over := min(resendPatience, r.config.Timeout/2)
 	if r.config.lossy() {
 		over = overPatience
 	}
