@@ -61,7 +61,13 @@ func against(t *testing.T, role Role, timeout time.Duration, at int, instead fun
 		defer theirs.Close()
 		play(theirs, peer, at, func(msg []byte) { instead(theirs, msg) })
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*timeout)
+	// The session's own time limits must end it, on a busy machine too, but for
+	// the wait that has none.
+	limit := patience + timeout
+	if at == wbwAfterRun {
+		limit = 2 * timeout
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	keys, result := local(t, transcript(t, "wbw", role), wbwScript)
 	s := NewSession(ours, role, SessionOptions{PrologueTimeout: timeout, ExchangeTimeout: timeout})
