@@ -149,7 +149,22 @@ func TestLifespan(t *testing.T) {
 	w, _ = track.Add(at(12, 3))
 	d, _ = w.Get(Vendor, "out_of_sequence")
 	assert.EqualValues(t, 2, d.Grown)
-	assert.Equal(t, 12*time.Millisecond, w.Elapsed)
+	assert.Equal(t, 8*time.Millisecond, w.Elapsed)
+	perSecond, ok := w.PerSecond(Vendor, "out_of_sequence")
+	require.True(t, ok)
+	assert.InDelta(t, 2/0.012, perSecond, 1e-6, "in the 12 ms since they were fresh")
+	d, _ = w.Get(Port, "symbol_error")
+	assert.Zero(t, d.Grown, "its growth was told by the window before")
+}
+
+// A counter that sticks has no rate: zero would be a lie.
+func TestStuckCountersHaveNoRate(t *testing.T) {
+	start := time.Now()
+	stuck := value(Port, "port_xmit_data", 1<<32-1)
+	require.True(t, stuck.Saturated)
+	w := Between(sample(start, value(Port, "port_xmit_data", 1<<31)), sample(start.Add(time.Second), stuck))
+	_, ok := w.PerSecond(Port, "port_xmit_data")
+	assert.False(t, ok)
 }
 
 func TestFlushesAreNoErrors(t *testing.T) {
