@@ -212,7 +212,7 @@ hwmon/hwmon3/temp2_input !EIO
 	assert.Equal(t, "EACCES", why(samples[0], AER, "fatal"))
 	assert.Len(t, samples[1].Absent, 3)
 	limit := 105.0
-	assert.Equal(t, []Temperature{{"0000:3b:00.0", "mlx5", "asic", 61, &limit}}, Temperatures(tree, "0000:3b:00.0", "0000:3c:00.0"))
+	assert.Equal(t, []Temperature{{"0000:3b:00.0", "mlx5", "temp1", "asic", 61, &limit}}, Temperatures(tree, "0000:3b:00.0", "0000:3c:00.0"))
 }
 
 func TestPair(t *testing.T) {
