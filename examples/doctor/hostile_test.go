@@ -36,8 +36,8 @@ func TestSignalsEndReading(t *testing.T) {
 		assert.Contains(t, e.String(), "signal")
 	}
 	require.NoError(t, writer.Close())
-	// Let the one that waits for a writer go.
-	fd, err := syscall.Open(fifo, syscall.O_RDWR|syscall.O_NONBLOCK, 0)
+	// The one that waits for a writer gets it, and the end of the file.
+	fd, err := syscall.Open(fifo, syscall.O_WRONLY, 0)
 	require.NoError(t, err)
 	require.NoError(t, syscall.Close(fd))
 }
