@@ -64,7 +64,7 @@ Examples:
   doctor --peer node2:9878        compare with that one
   doctor --measured mlx5_0=21.3   judge a bandwidth in GB/s too; nvlink=346 for all_reduce
   doctor --capture out.txtar      what a bug report needs, without names and addresses
-  doctor --from out.txtar         any of this about another machine; takes lspci -vvv,
+  doctor --from out.txtar         the report about another machine; takes lspci -vvv,
                                   nvidia-smi topo -m, NCCL's and hwloc's XML too
   doctor --list                   the checks
 

@@ -90,8 +90,7 @@ func writeText(w io.Writer, r *doctor.Report, symptom string, verbose bool) erro
 		b.WriteString("\nNothing was checked: no GPU and no RDMA device is seen here. Where there should be\n" +
 			"some, their driver is not loaded, or the container was not given them.\n")
 	case len(problems) == 0 && r.Count(doctor.Pass) == 0:
-		b.WriteString("\nNothing could be judged: what was read does not tell enough. On the machine itself\n" +
-			"doctor sees more; doctor --capture there and --from here does too.\n")
+		b.WriteString("\nNothing could be judged: what was read does not tell enough.\n")
 	case len(problems) == 0:
 		b.WriteString("\nNothing wrong was found.\n")
 	}
