@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -39,31 +38,13 @@ func TestEchoOnDevice(t *testing.T) {
 	require.NoError(t, run(t.Context(), []string{"-d", testutil.Device(t), "-n", "50", "-s", "20000"}, &out))
 }
 
-// lines is a writer that many goroutines may use, and one may wait on.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestEchoOverAddresses runs a server and clients as they are run by hand.
 func TestEchoOverAddresses(t *testing.T) {
 	if !testutil.InLab() {
 		testutil.Skip(t, "needs the connection manager of a kernel with soft-RoCE: it runs in the lab")
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var out lines
+	var out testutil.Output
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, []string{"--listen", "10.0.0.1:0"}, &out) }()
 	var addr string

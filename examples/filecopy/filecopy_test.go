@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -128,24 +127,6 @@ func TestHostileSender(t *testing.T) {
 	}
 }
 
-// lines is a writer that many goroutines may use.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestCopyOverAddresses runs a server and a client as they are run by hand.
 func TestCopyOverAddresses(t *testing.T) {
 	if !testutil.InLab() {
@@ -153,7 +134,7 @@ func TestCopyOverAddresses(t *testing.T) {
 	}
 	names, dir := files(t), t.TempDir()
 	ctx, stop := context.WithCancel(t.Context())
-	var out lines
+	var out testutil.Output
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, []string{"--listen", "10.0.0.1:0", "--to", dir}, &out) }()
 	var addr string

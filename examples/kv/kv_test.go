@@ -140,31 +140,13 @@ func TestKVInOneProcess(t *testing.T) {
 	assert.Contains(t, out.String(), "100 keys")
 }
 
-// lines is a writer that many goroutines may use.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 // TestKVOverAddresses runs a server and clients as they are run by hand.
 func TestKVOverAddresses(t *testing.T) {
 	if !testutil.InLab() {
 		testutil.Skip(t, "needs the connection manager of a kernel with soft-RoCE: it runs in the lab")
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	var out lines
+	var out testutil.Output
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, []string{"--listen", "10.0.0.1:0", "-d", "rxe0"}, &out) }()
 	var addr string

@@ -137,7 +137,10 @@ func (l *cmPairsLink) create(ctx context.Context, e *end, pd *verbs.PD, opts ver
 	if l.listener != nil {
 		endpoint, err = acceptCM(ctx, l.listener, options)
 	} else {
-		endpoint, err = dialPatiently(ctx, c, options)
+		err = patiently(ctx, syscall.ECONNREFUSED, func() (err error) {
+			endpoint, err = dialCM(ctx, c, options, c.typeOfService())
+			return err
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -146,25 +149,29 @@ func (l *cmPairsLink) create(ctx context.Context, e *end, pd *verbs.PD, opts ver
 	return endpoint.QP(), nil
 }
 
-// dialPatiently tries again while the server refuses: a C tool begins to listen
-// after it has told that it is ready.
-func dialPatiently(ctx context.Context, c *Config, opts rdmacm.EndpointOptions) (*rdmacm.Endpoint, error) {
+// patiently dials, and tries again while that ends in refused: a C tool begins to
+// listen after it has told that it is ready.
+func patiently(ctx context.Context, refused error, dial func() error) error {
 	const tries, pause = 20, 100 * time.Millisecond
-	var tos uint8
-	if c.TypeOfService != nil {
-		tos = uint8(*c.TypeOfService)
-	}
 	for i := 1; ; i++ {
-		e, err := dialCM(ctx, c, opts, tos)
-		if err == nil || i == tries || !errors.Is(err, syscall.ECONNREFUSED) {
-			return e, err
+		err := dial()
+		if err == nil || i == tries || !errors.Is(err, refused) {
+			return err
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
+}
+
+// typeOfService is that of -T.
+func (c *Config) typeOfService() uint8 {
+	if c.TypeOfService == nil {
+		return 0
+	}
+	return uint8(*c.TypeOfService)
 }
 
 // orNone is an option whose zero means none.

@@ -21,6 +21,10 @@ func TestFlagsOfTheConnectionManager(t *testing.T) {
 	assert.Equal(t, 3, c.RetryCount)
 	assert.IsType(t, &cmPairsLink{}, linkOf(&c))
 
+	ud, err := ParseArgs(SendBW, []string{"-R", "-c", "UD"})
+	require.NoError(t, err)
+	assert.IsType(t, &cmDatagramsLink{}, linkOf(&ud))
+
 	c = parse(t, "-z")
 	assert.False(t, c.CMPairs)
 	assert.True(t, c.CMControl)

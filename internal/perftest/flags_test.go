@@ -110,7 +110,7 @@ func TestBadCommandLines(t *testing.T) {
 	for line, want := range map[string]string{
 		"-R -d loop0":              "write_bw: -R/--rdma_cm: loop0 is a device inside this process, which rdma_cm does not know: leave -R and -z out",
 		"-z -d loop0":              "write_bw: -z/--comm_rdma_cm: loop0 is a device inside this process, which rdma_cm does not know: leave -R and -z out",
-		"-R -c UC":                 "write_bw: -R/--rdma_cm: connects RC: leave -c UC out, or take -z, which leaves the queue pairs alone",
+		"-R -c UC":                 "write_bw: -R/--rdma_cm: connects RC and UD: leave -c UC out, or take -z, which leaves the queue pairs alone",
 		"-T 16":                    "write_bw: -T/--tos: needs -R",
 		"-z -T 16":                 "write_bw: -T/--tos: needs -R",
 		"-R -T 256":                "write_bw: -T/--tos: 256 is not in 0..255",

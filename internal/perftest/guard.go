@@ -13,9 +13,12 @@ var errPeerOver = errors.New("the peer has finished, but not all of its messages
 
 const (
 	// overPatience is how long messages may still be on their way once the peer
-	// has gone on; lossPatience is the same where the peer may wait for us.
-	overPatience = 500 * time.Millisecond
-	lossPatience = 5 * time.Second
+	// has gone on; lossPatience is the same where the peer may wait for us, and
+	// resendPatience where an acknowledgement that was lost has the device send
+	// a message again, of 8 MiB at most.
+	overPatience   = 500 * time.Millisecond
+	lossPatience   = 5 * time.Second
+	resendPatience = 5 * time.Second
 	// exitGrace is how long a run goes on after the peer's connection is closed,
 	// in a test where that may mean that the peer is done.
 	exitGrace = 500 * time.Millisecond
@@ -69,6 +72,11 @@ func (r *run) watchProgress(done <-chan struct{}, cancel context.CancelCauseFunc
 	const every = 100 * time.Millisecond
 	tick := time.NewTicker(every)
 	defer tick.Stop()
+	// The peer, which waits for our answer, must not give up first.
+	over := min(resendPatience, r.config.Timeout/2)
+	if r.config.lossy() {
+		over = overPatience
+	}
 	last, since := r.local.progress(), time.Now()
 	for {
 		select {
@@ -84,7 +92,7 @@ func (r *run) watchProgress(done <-chan struct{}, cancel context.CancelCauseFunc
 			case quiet >= r.config.Timeout:
 				cancel(fmt.Errorf("%w: nothing was done for %v", ErrPeerSilent, r.config.Timeout))
 				return
-			case quiet >= overPatience && r.config.receives() && r.session.peerWentOn(),
+			case quiet >= over && r.config.receives() && r.session.peerWentOn(),
 				quiet >= lossPatience && r.config.receives() && r.config.lossy() && r.config.Bidirectional && last > 0:
 				cancel(errPeerOver)
 				return

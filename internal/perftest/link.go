@@ -29,6 +29,8 @@ type link interface {
 // linkOf is the link that the flags ask for.
 func linkOf(c *Config) link {
 	switch {
+	case c.CMPairs && c.Connection == verbs.UD:
+		return &cmDatagramsLink{}
 	case c.CMPairs:
 		return &cmPairsLink{}
 	case c.CMControl:
@@ -101,7 +103,7 @@ func connectDatagrams(c *Config, p *pair, remote verbs.Endpoint) (err error) {
 	if err := p.qp.Activate(); err != nil {
 		return err
 	}
-	p.qpn = remote.QPN
+	p.qpn, p.qkey = remote.QPN, verbs.DefaultQKey
 	p.to, err = p.qp.CreateAH(remote, verbs.RouteOptions{
 		ServiceLevel: uint8(c.ServiceLevel), TrafficClass: uint8(c.TrafficClass), HopLimit: 255,
 	})

@@ -16,8 +16,8 @@ type pair struct {
 	recvAt int
 	remote verbs.RemoteBuffer
 	// Of datagrams.
-	to  *verbs.AddressHandle
-	qpn uint32
+	to        *verbs.AddressHandle
+	qpn, qkey uint32
 
 	// Of the current size.
 	schedule          schedule
@@ -49,7 +49,7 @@ func (p *pair) request(off, size, inline int) verbs.Request {
 		return p.send.FetchAdd(p.sendID(), p.remote.At(uint64(off), uint64(size)), 1, local)
 	default:
 		if p.to != nil {
-			r = p.send.SendTo(p.sendID(), p.to, p.qpn, verbs.DefaultQKey, local)
+			r = p.send.SendTo(p.sendID(), p.to, p.qpn, p.qkey, local)
 		} else {
 			r = p.send.Send(p.sendID(), local)
 		}

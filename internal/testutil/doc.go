@@ -1,4 +1,4 @@
-// Package testutil holds what every test in the tree shares: the only way to
+// Package testutil holds what tests all over the tree share: the only way to
 // skip a test, the table of what each lab kernel can do, and the leak check that
 // test mains run.
 //
