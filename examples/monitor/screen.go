@@ -202,5 +202,7 @@ func overlay(screen string, width, height int) string {
 	if height > 1 && len(lines) > height-1 {
 		lines = append(lines[:height-2], clipLine(fmt.Sprintf("... %d lines more: make the window higher", len(lines)-height+2), width))
 	}
-	return pageTop + strings.Join(lines, lineEnd+"\n") + lineEnd + "\n" + pageRest
+	// Each line is cleared before it is written: behind one that fills its row the
+	// cursor still stands on the last letter, and clearing would take it.
+	return pageTop + lineEnd + strings.Join(lines, "\n"+lineEnd) + "\n" + pageRest
 }

@@ -45,6 +45,10 @@ func TestScreenOfEveryWidth(t *testing.T) {
 	}
 }
 
+func TestOverlayClearsBeforeItWrites(t *testing.T) {
+	assert.Equal(t, pageTop+lineEnd+"21.340"+"\n"+lineEnd+"5.335\n"+pageRest, overlay("21.340\n5.335\n", 6, 24), "behind a full row the last digit would go")
+}
+
 func TestNamesTakeOneCellALetter(t *testing.T) {
 	st, r := two(t)
 	r.ports[0].port.Netdevs = []string{"\u7f51\u5361\x1b[31m"}
