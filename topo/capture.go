@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/gofabric/gofabric/internal/sysfs"
@@ -20,6 +21,14 @@ const FormatCapture Format = "gofabric capture"
 // captureHead is the first line of a capture. The number grows when an older
 // reader would misread a newer capture.
 const captureHead = "gofabric topology capture 1"
+
+// captureWhole stands behind captureHead in what Capture writes: the text ends with
+// an empty part captureEnd, and without it is a piece. What a piece lacks would look
+// as if the machine lacked it. Captures written by hand need neither.
+const (
+	captureWhole = ", whole with its last line -- " + captureEnd + " --"
+	captureEnd   = "end"
+)
 
 const (
 	captureTree   = "files.tree" // what was read, in the form of sysfs.ParseTree
@@ -88,7 +97,7 @@ func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
 		file = func(_ string, content []byte) []byte { return content }
 		text = func(s string) string { return s }
 	}
-	a := archive{comment: []byte(captureHead + "\n")}
+	a := archive{comment: []byte(captureHead + captureWhole + "\n")}
 	if opts.Comment != "" {
 		a.comment = append(a.comment, text(opts.Comment)+"\n"...)
 	}
@@ -103,6 +112,7 @@ func Capture(w io.Writer, fsys fs.FS, opts CaptureOptions) error {
 	for _, name := range slices.Sorted(maps.Keys(opts.Parts)) {
 		a.files = append(a.files, archiveFile{name, []byte(text(string(opts.Parts[name])))})
 	}
+	a.files = append(a.files, archiveFile{name: captureEnd})
 	_, err := w.Write(a.format())
 	return err
 }
@@ -118,6 +128,7 @@ func CaptureContents(data []byte) (files fs.FS, parts map[string][]byte, err err
 	for _, f := range parseArchive(data).files {
 		parts[f.name] = f.data
 	}
+	delete(parts, captureEnd)
 	if text, ok := parts[captureTree]; ok {
 		tree, err := sysfs.ParseTree(string(text))
 		if err != nil {
@@ -139,6 +150,10 @@ func notCapture(data []byte) string {
 // parseCapture reads a capture: files, or a System as it marshals to JSON.
 func parseCapture(data []byte) (*System, error) {
 	a := parseArchive(data)
+	head, _, _ := bytes.Cut(a.comment, []byte("\n"))
+	if _, whole := a.file(captureEnd); !whole && strings.TrimSpace(string(head)) == captureHead+captureWhole {
+		return nil, &InvalidError{"the capture", "its end is missing: it was cut when it was copied"}
+	}
 	seen := map[string]bool{}
 	for _, f := range a.files {
 		if seen[f.name] {

@@ -222,6 +222,30 @@ func TestCaptureOfADirectory(t *testing.T) {
 	same(t, want, got)
 }
 
+// A capture that lost its end is refused: a port without its last line would be a
+// fault, and the machine has none.
+func TestCutCaptures(t *testing.T) {
+	tree, err := sysfs.ParseTree(secrets)
+	require.NoError(t, err)
+	whole := capture(t, tree, CaptureOptions{Comment: "slow since Monday", Parts: map[string][]byte{"more.json": []byte("{}")}})
+	_, _, err = Parse(whole)
+	require.NoError(t, err)
+	_, _, err = Parse(bytes.TrimSpace(whole))
+	require.NoError(t, err, "pasting loses the last line end")
+	_, parts, err := CaptureContents(whole)
+	require.NoError(t, err)
+	assert.NotContains(t, parts, captureEnd)
+	head := bytes.IndexByte(whole, '\n')
+	for at := head + 1; at < len(whole)-2; at += 97 {
+		_, _, err := Parse(whole[:at])
+		require.Error(t, err, at)
+	}
+	var invalid *InvalidError
+	_, _, err = Parse(whole[:len(whole)/2])
+	require.ErrorAs(t, err, &invalid)
+	assert.Contains(t, invalid.Reason, "cut")
+}
+
 func TestBadCaptures(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing in it":   "",

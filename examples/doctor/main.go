@@ -64,7 +64,7 @@ Examples:
   doctor --peer node2:9878        compare with that one
   doctor --measured mlx5_0=21.3   judge a bandwidth in GB/s too; nvlink=346 for all_reduce
   doctor --capture out.txtar      what a bug report needs, without names and addresses
-  doctor --from out.txtar         any of this about another machine; takes lspci -vvv,
+  doctor --from out.txtar         the report about another machine; takes lspci -vvv,
                                   nvidia-smi topo -m, NCCL's and hwloc's XML too
   doctor --list                   the checks
 
@@ -110,8 +110,7 @@ func start(ctx context.Context, args []string, std streams) (int, error) {
 		return 0, err
 	}
 	if o.list {
-		listChecks(std.out)
-		return 0, nil
+		return 0, listChecks(std.out)
 	}
 	m, err := o.machine(ctx, std)
 	if err != nil {
@@ -145,10 +144,6 @@ func start(ctx context.Context, args []string, std streams) (int, error) {
 
 func parse(args []string, out io.Writer) (options, error) {
 	var o options
-	var names []string
-	for _, s := range doctor.Symptoms() {
-		names = append(names, s.Name)
-	}
 	f := pflag.NewFlagSet("doctor", pflag.ContinueOnError)
 	f.SetOutput(io.Discard) // errors are printed once, by run
 	f.SortFlags = false
@@ -156,7 +151,7 @@ func parse(args []string, out io.Writer) (options, error) {
 	command.Toggle(f, &o.json, "json", "", "the report as JSON; docs/doctor.md has its form")
 	command.Toggle(f, &o.verbose, "verbose", "v", "what passed and what does not apply too, with the reasons")
 	command.Toggle(f, &o.strict, "strict", "", "exit status 1 for warnings")
-	f.StringVar(&o.symptom, "symptom", "", "put first what explains a `symptom`: "+strings.Join(names, ", "))
+	f.StringVar(&o.symptom, "symptom", "", "put first what explains a `symptom`: "+strings.Join(symptoms(), ", "))
 	f.DurationVar(&o.watch, "watch", 0, "read the counters twice, this far apart")
 	f.IntVar(&o.pid, "pid", 0, "judge the process with this `id` in place of doctor itself")
 	command.Toggle(f, &o.probe, "probe", "", "open RDMA devices, CUDA and NCCL, for what no file tells")
@@ -178,6 +173,14 @@ func parse(args []string, out io.Writer) (options, error) {
 	return o, o.check(f)
 }
 
+func symptoms() []string {
+	var names []string
+	for _, s := range doctor.Symptoms() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 func (o *options) check(f *pflag.FlagSet) error {
 	if f.NArg() > 0 {
 		return usagef("%q is no flag", f.Arg(0))
@@ -188,7 +191,7 @@ func (o *options) check(f *pflag.FlagSet) error {
 		}
 	}
 	if _, ok := doctor.FindSymptom(o.symptom); !ok && o.symptom != "" {
-		return usagef("--symptom %s: there is no such symptom", o.symptom)
+		return usagef("--symptom %s: there is no such symptom; want %s", o.symptom, strings.Join(symptoms(), ", "))
 	}
 	live := func(name string, given bool) error {
 		if given && o.from != "" {
@@ -203,8 +206,15 @@ func (o *options) check(f *pflag.FlagSet) error {
 		return usagef("--pid %d: is no process", o.pid)
 	case o.capture == "" && (o.comment != "" || o.unredacted):
 		return usagef("--comment and --unredacted go with --capture")
-	case o.serve != "" && (o.capture != "" || o.json || len(o.peers) > 0):
-		return usagef("--serve only answers others: leave out --capture, --json and --peer")
+	case o.serve != "" && (o.capture != "" || o.watch > 0):
+		return usagef("--serve only answers others: leave out --capture and --watch")
+	}
+	if o.serve != "" || o.capture != "" {
+		for _, name := range []string{"json", "strict", "verbose", "symptom", "measured", "peer"} {
+			if f.Changed(name) {
+				return usagef("--serve and --capture make no report: leave out --%s", name)
+			}
+		}
 	}
 	return errors.Join(live("watch", o.watch > 0), live("pid", o.pid > 0), live("probe", o.probe), live("serve", o.serve != ""), live("capture", o.capture != ""))
 }
@@ -215,21 +225,18 @@ func (o *options) machine(ctx context.Context, std streams) (*doctor.Machine, er
 	if err != nil {
 		return nil, err
 	}
-	var m *doctor.Machine
-	if o.from != "" {
-		m, err = readFile(o.from, std.in)
-	} else {
-		m, err = o.live(std)
-	}
+	// A pipe, a terminal or a card's driver may not answer for long, and none of
+	// them knows of contexts.
+	m, err := unless(ctx, func() (*doctor.Machine, error) {
+		if o.from != "" {
+			return readFile(o.from, std.in)
+		}
+		return o.live(std)
+	})
 	if err != nil {
 		return nil, err
 	}
 	m.Measured = measured
-	if o.watch > 0 {
-		if err := watch(ctx, m, o.watch, std.err); err != nil {
-			return nil, err
-		}
-	}
 	for _, address := range o.peers {
 		n, err := ask(ctx, address)
 		if err != nil {
@@ -237,7 +244,31 @@ func (o *options) machine(ctx context.Context, std streams) (*doctor.Machine, er
 		}
 		m.Peers = append(m.Peers, n)
 	}
+	// Last, so that an hour is not watched for a peer that is not there.
+	if o.watch > 0 {
+		return m, watch(ctx, m, o.watch, std.err)
+	}
 	return m, nil
+}
+
+// unless waits for read, and no longer than the context: then read is left behind
+// for the end of the program.
+func unless(ctx context.Context, read func() (*doctor.Machine, error)) (*doctor.Machine, error) {
+	type answer struct {
+		m   *doctor.Machine
+		err error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		m, err := read()
+		done <- answer{m, err}
+	}()
+	select {
+	case a := <-done:
+		return a.m, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func (o *options) live(std streams) (*doctor.Machine, error) {

@@ -89,6 +89,8 @@ func writeText(w io.Writer, r *doctor.Report, symptom string, verbose bool) erro
 	case r.Count(doctor.NotApplicable) == len(r.Results):
 		b.WriteString("\nNothing was checked: no GPU and no RDMA device is seen here. Where there should be\n" +
 			"some, their driver is not loaded, or the container was not given them.\n")
+	case len(problems) == 0 && r.Count(doctor.Pass) == 0:
+		b.WriteString("\nNothing could be judged: what was read does not tell enough.\n")
 	case len(problems) == 0:
 		b.WriteString("\nNothing wrong was found.\n")
 	}
@@ -169,12 +171,12 @@ func wrapped(text string, indent int) string {
 	return b.String()
 }
 
-func listChecks(w io.Writer) {
+func listChecks(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, c := range doctor.Checks() {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\n", c.Number, c.Name, c.Severity, c.Asks)
 	}
-	_ = t.Flush() // w shows its own errors
+	return t.Flush()
 }
 
 // jsonReport is the form of --json.

@@ -108,6 +108,8 @@ func parse(args []string, out io.Writer) (options, error) {
 		return o, fmt.Errorf("--interval %s: must be 100ms to 1h", o.interval)
 	case o.count < 0:
 		return o, fmt.Errorf("--count %d: must be 0 or more", o.count)
+	case o.root == "":
+		return o, errors.New("--root: its value is empty")
 	case f.Changed("listen") && o.listen == "":
 		return o, errors.New("--listen: its value is empty")
 	case f.Changed("listen") && (f.Changed("interval") || f.Changed("count")):

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,11 +140,13 @@ func (e emitter) port(s *topo.System, p portReading) {
 		}
 	}
 	e.gauge(portAbsent, float64(unreadable), device, port)
+	told := map[string]bool{}
 	for _, t := range p.heat {
-		sensor := t.Label
-		if sensor == "" {
-			sensor = t.Chip
+		sensor := cmp.Or(printable.Text(t.Label), t.Sensor)
+		for told[sensor] { // of another chip of the card
+			sensor += " of another chip"
 		}
+		told[sensor] = true
 		e.gauge(cardHeat, t.Celsius, device, sensor)
 	}
 }

@@ -125,7 +125,7 @@ func TestScreen(t *testing.T) {
 	st.add(r) // nothing more
 	assert.Contains(t, strings.Join(strings.Fields(st.screen(r, 80)), " "), "link_downed - +2", "errors are deltas, and stay on the screen")
 
-	over := overlay(screen, 5)
+	over := overlay(screen, 140, 5)
 	assert.True(t, strings.HasPrefix(over, pageTop))
 	assert.Equal(t, 4, strings.Count(over, "\n"), "a line more would scroll")
 	assert.Contains(t, over, "make the window higher")

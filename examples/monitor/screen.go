@@ -6,17 +6,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
-
-	"github.com/gofabric/gofabric/internal/printable"
-	"github.com/gofabric/gofabric/topo/counters"
 )
 
-// plainWidth is what the widest line takes without bars, and fewestCells what a bar
-// needs to say anything.
+// From roomyWidth on the units stand in the columns, and under tinyWidth in the
+// first line only. fewestCells is what a bar needs to say anything.
 const (
-	plainWidth  = 96
+	roomyWidth  = 96
+	tinyWidth   = 40
 	fewestCells = 5
+	mostCells   = 20
 )
 
 // bar is a share as cells of a terminal.
@@ -32,20 +30,29 @@ func (s *state) screen(r *reading, width int) string {
 		width = 120
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%d ports, %d GPUs   %s   watched for %s\n", len(r.ports), len(r.gpus), r.at.Format(time.TimeOnly), r.at.Sub(s.began).Round(time.Second))
-	cells := min(20, (width-plainWidth)/2-1)
-	if cells < fewestCells {
-		cells = 0
+	head := []string{fmt.Sprintf("%d ports, %d GPUs", len(r.ports), len(r.gpus)), r.at.Format(time.TimeOnly), fmt.Sprintf("watched for %s", r.at.Sub(s.began).Round(time.Second))}
+	if width < tinyWidth {
+		head = []string{"GB/s at " + head[1], head[0]}
+	}
+	for len(head) > 1 && len(strings.Join(head, "   ")) > width {
+		head = head[:len(head)-1]
+	}
+	b.WriteString(strings.Join(head, "   ") + "\n")
+	ports, gpus := s.ports(r, width), s.gpuLines(r, width)
+	cells := min(mostCells, (width-max(ports.width(), gpus.width()))/2-1)
+	if cells >= fewestCells {
+		ports.bars(cells)
+		gpus.bars(cells)
 	}
 	if len(r.ports) > 0 {
-		s.ports(&b, r, cells, width < plainWidth)
+		ports.write(&b, width)
 	} else {
 		b.WriteString("\nNo RDMA port: /sys/class/infiniband has none.\n")
 	}
 	if len(r.gpus) > 0 {
-		s.gpuLines(&b, r, cells, max(6, min(21, 21-plainWidth+width)))
+		gpus.write(&b, width)
 	}
-	s.errorLines(&b)
+	s.errorLines(&b, width)
 	var cut strings.Builder
 	for line := range strings.Lines(b.String()) {
 		cut.WriteString(clipLine(strings.TrimRight(line, "\n "), width) + "\n")
@@ -53,27 +60,24 @@ func (s *state) screen(r *reading, width int) string {
 	return cut.String()
 }
 
-func clipLine(line string, width int) string {
-	if utf8.RuneCountInString(line) <= width {
-		return line
+// titles of the columns of rates.
+func titles(width int) (send, receive string) {
+	if width < tinyWidth {
+		return "SEND", "RECV"
 	}
-	return string([]rune(line)[:width])
+	return "SEND GB/s", "RECV GB/s"
 }
 
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
-}
-
-func (s *state) ports(b *bytes.Buffer, r *reading, cells int, short bool) {
-	limitWidth, unit := 16, " GB/s "
-	if short {
-		limitWidth, unit = 10, " "
+func (s *state) ports(r *reading, width int) table {
+	unit, least := " GB/s ", 16
+	if width < roomyWidth {
+		unit, least = " ", 10
 	}
-	gap := cells
-	if cells > 0 {
-		gap++
+	send, receive := titles(width)
+	t := table{
+		{title: "PORT", least: 14, name: true}, {title: "INTERFACE", least: 10, drop: 5}, {title: "STATE", least: 7, drop: 3}, {title: "LIMIT", least: least, drop: 4},
+		{title: send, least: 9, right: true}, {title: "%", least: 5, right: true, drop: 2}, {title: receive, least: 9, right: true}, {title: "%", least: 5, right: true, drop: 2},
 	}
-	fmt.Fprintf(b, "\n%-14s %-10s %-7s %s %9s %5s %s%9s %5s\n", "PORT", "INTERFACE", "STATE", pad("LIMIT", limitWidth), "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
 	for _, p := range r.ports {
 		limit, by := p.limit(r.sys)
 		text := "-"
@@ -81,9 +85,10 @@ func (s *state) ports(b *bytes.Buffer, r *reading, cells int, short bool) {
 			text = fmt.Sprintf("%.4g%s%s", limit, unit, by)
 		}
 		w := s.rates[p.name()].Window
-		fmt.Fprintf(b, "%-14s %-10s %-7s %s %s%s\n", printable.Text(p.name()), orDash(printable.Text(strings.Join(p.port.Netdevs, ","))), orDash(string(p.port.State)), pad(text, limitWidth),
-			pad(column(w, sent, "tx_bytes", limit, cells), 16+gap), column(w, received, "rx_bytes", limit, cells))
+		out, in := share(rate(w, sent, "tx_bytes"))(limit), share(rate(w, received, "rx_bytes"))(limit)
+		t.add(p.name(), orDash(strings.Join(p.port.Netdevs, ",")), orDash(string(p.port.State)), text, out.rate, out.percent, in.rate, in.percent)
 	}
+	return t
 }
 
 func orDash(s string) string {
@@ -93,33 +98,31 @@ func orDash(s string) string {
 	return s
 }
 
-// column is a rate with its share: " 21.340   85% ████". Without a counter it is a
-// dash and no zero.
-func column(w counters.Window, names []string, ofInterface string, limit float64, cells int) string {
-	bytes, ok := rate(w, names, ofInterface)
-	if !ok {
-		return fmt.Sprintf("%9s %5s", "-", "-")
+// amount is a rate with its share as text. Without a counter both are a dash and no
+// zero.
+type amount struct{ rate, percent string }
+
+// share makes an amount of a rate in bytes a second, and of a limit in GB/s.
+func share(bytes float64, ok bool) func(limit float64) amount {
+	return func(limit float64) amount {
+		if !ok {
+			return amount{"-", "-"}
+		}
+		a := amount{fmt.Sprintf("%.3f", bytes/1e9), "-"}
+		if limit > 0 {
+			a.percent = fmt.Sprintf("%.0f%%", 100*bytes/1e9/limit)
+		}
+		return a
 	}
-	return share(bytes/1e9, limit, cells)
 }
 
-func share(gbps, limit float64, cells int) string {
-	if limit <= 0 {
-		return fmt.Sprintf("%9.3f %5s", gbps, "-")
+func (s *state) gpuLines(r *reading, width int) table {
+	send, receive := titles(width)
+	t := table{
+		{title: "GPU", least: 5}, {title: "MODEL", least: 6, drop: 6}, {title: "BUSY", least: 4, right: true, drop: 3}, {title: "MEMORY GB", least: 9, right: true, drop: 7},
+		{title: "W", least: 5, right: true, drop: 8}, {title: "C", least: 5, right: true, drop: 4}, {title: "NVLINKS", least: 8, drop: 5},
+		{title: send, least: 9, right: true}, {title: "%", least: 5, right: true, drop: 2}, {title: receive, least: 9, right: true}, {title: "%", least: 5, right: true, drop: 2},
 	}
-	text := fmt.Sprintf("%9.3f %4.0f%%", gbps, 100*gbps/limit)
-	if cells > 0 {
-		text += " " + bar(gbps/limit, cells)
-	}
-	return text
-}
-
-func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells, model int) {
-	gap := cells
-	if cells > 0 {
-		gap++
-	}
-	fmt.Fprintf(b, "\n%-5s %s %4s %9s %5s %5s %-8s %9s %5s %s%9s %5s\n", "GPU", pad("MODEL", model), "BUSY", "MEMORY GB", "W", "C", "NVLINKS", "SEND GB/s", "%", pad("", gap), "RECV GB/s", "%")
 	for _, g := range r.gpus {
 		limit := 0.0
 		if g.links.Rate != nil {
@@ -129,13 +132,12 @@ func (s *state) gpuLines(b *bytes.Buffer, r *reading, cells, model int) {
 		if g.links.Links > 0 {
 			links = fmt.Sprintf("%d of %d", g.links.Active, g.links.Links)
 		}
-		out, in := fmt.Sprintf("%9s %5s", "-", "-"), fmt.Sprintf("%9s %5s", "-", "-")
-		if v, ok := s.nvlink[g.gpu.UUID]; ok {
-			out, in = share(v.sent/1e9, limit, cells), share(v.received/1e9, limit, cells)
-		}
-		fmt.Fprintf(b, "%-5d %s %4s %9s %5s %5s %-8s %s%s\n", g.gpu.Index, pad(clipLine(printable.Text(g.gpu.Name), model), model), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed),
-			whole(g.status.Power), number(g.status.Temperature), links, pad(out, 16+gap), in)
+		v, ok := s.nvlink[g.gpu.UUID]
+		out, in := share(v.sent, ok)(limit), share(v.received, ok)(limit)
+		t.add(fmt.Sprint(g.gpu.Index), clipLine(plainText(g.gpu.Name), 21), percent(g.status.GPUBusy), gigabytes(g.status.MemoryUsed), whole(g.status.Power), number(g.status.Temperature),
+			links, out.rate, out.percent, in.rate, in.percent)
 	}
+	return t
 }
 
 func percent(v *int) string {
@@ -167,7 +169,7 @@ func number(v *int) string {
 }
 
 // errorLines lists what grew, the worst and newest first.
-func (s *state) errorLines(b *bytes.Buffer) {
+func (s *state) errorLines(b *bytes.Buffer, width int) {
 	if len(s.order) == 0 {
 		b.WriteString("\nNo error counter has grown.\n")
 		return
@@ -175,27 +177,32 @@ func (s *state) errorLines(b *bytes.Buffer) {
 	keys := slices.Clone(s.order)
 	slices.Reverse(keys)
 	slices.SortStableFunc(keys, func(x, y string) int { return int(s.errors[y].severity - s.errors[x].severity) })
-	fmt.Fprintf(b, "\n%-9s %-14s %-32s %10s %10s\n", "SEVERITY", "PORT", "COUNTER", "NOW", "SINCE")
+	t := table{
+		{title: "SEVERITY", least: 9, drop: 4}, {title: "PORT", least: 14}, {title: "COUNTER", least: 32, name: true},
+		{title: "NOW", least: 10, right: true, drop: 3}, {title: "SINCE", least: 10, right: true}, {title: "", drop: 5},
+	}
 	for _, key := range keys {
 		g := s.errors[key]
-		now := "-"
+		now, note := "-", ""
 		if g.last > 0 {
 			now = fmt.Sprintf("+%d", g.last)
 		}
-		note := ""
 		if g.saturated {
-			note = "  stuck at its greatest value"
+			note = " stuck at its greatest value"
 		}
-		fmt.Fprintf(b, "%-9s %-14s %-32s %10s %10s%s\n", g.severity, printable.Text(g.port), printable.Text(g.counter), now, fmt.Sprintf("+%d", g.total), note)
+		t.add(g.severity.String(), g.port, g.counter, now, fmt.Sprintf("+%d", g.total), note)
 	}
+	t.write(b, width)
 }
 
 // overlay makes a screen draw over the one before. Lines that do not fit are left
 // out: a line more would scroll.
-func overlay(screen string, height int) string {
+func overlay(screen string, width, height int) string {
 	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
 	if height > 1 && len(lines) > height-1 {
-		lines = append(lines[:height-2], fmt.Sprintf("... %d lines more: make the window higher", len(lines)-height+2))
+		lines = append(lines[:height-2], clipLine(fmt.Sprintf("... %d lines more: make the window higher", len(lines)-height+2), width))
 	}
-	return pageTop + strings.Join(lines, lineEnd+"\n") + lineEnd + "\n" + pageRest
+	// Each line is cleared before it is written: behind one that fills its row the
+	// cursor still stands on the last letter, and clearing would take it.
+	return pageTop + lineEnd + strings.Join(lines, "\n"+lineEnd) + "\n" + pageRest
 }

@@ -71,6 +71,10 @@ type gpuReading struct {
 
 func newSource(o options) (*source, error) {
 	s := &source{root: sysfs.Dir(o.root), devices: o.devices, close: func() {}}
+	// Without it there are no ports, which looks as if the machine had none.
+	if !sysfs.NewReader(s.root).IsDir("sys/class") {
+		return nil, fmt.Errorf("%s: %w: mount /sys, or name the folder that holds another machine's sys with --root", filepath.Join(o.root, "sys/class"), fs.ErrNotExist)
+	}
 	first, err := s.read()
 	if err != nil {
 		return nil, err

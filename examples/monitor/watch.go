@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/gofabric/gofabric/topo/counters"
@@ -103,7 +104,8 @@ const (
 // watch draws until the context ends, or as often as was asked for.
 func watch(ctx context.Context, o options, s *source, out io.Writer) error {
 	_, _, terminal := terminalSize(out)
-	terminal = terminal && o.count == 0
+	kind := os.Getenv("TERM")
+	terminal = terminal && o.count == 0 && kind != "" && kind != "dumb"
 	if terminal {
 		fmt.Fprint(out, pageOpen)
 		defer fmt.Fprint(out, pageClose)
@@ -121,7 +123,7 @@ func watch(ctx context.Context, o options, s *source, out io.Writer) error {
 		screen := st.screen(r, width)
 		switch {
 		case terminal:
-			screen = overlay(screen, height)
+			screen = overlay(screen, width, height)
 		case drawn < 0:
 			screen = "" // there is no rate yet
 		}

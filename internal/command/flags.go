@@ -36,6 +36,12 @@ func Explain(err error) (flag, problem string) {
 		return Display(missing.GetFlag()), "a value must follow"
 	case errors.As(err, &invalid):
 		problem = fmt.Sprintf("%q is not a value of this flag", invalid.GetValue())
+		switch invalid.GetFlag().Value.Type() {
+		case "duration":
+			problem = fmt.Sprintf("%q is not a time: want a number with a unit, as in 500ms, 60s or 5m", invalid.GetValue())
+		case "int":
+			problem = fmt.Sprintf("%q is not a whole number, or too large", invalid.GetValue())
+		}
 		var own ValueError
 		if errors.As(err, &own) {
 			problem = string(own)

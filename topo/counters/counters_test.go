@@ -149,7 +149,22 @@ func TestLifespan(t *testing.T) {
 	w, _ = track.Add(at(12, 3))
 	d, _ = w.Get(Vendor, "out_of_sequence")
 	assert.EqualValues(t, 2, d.Grown)
-	assert.Equal(t, 12*time.Millisecond, w.Elapsed)
+	assert.Equal(t, 8*time.Millisecond, w.Elapsed)
+	perSecond, ok := w.PerSecond(Vendor, "out_of_sequence")
+	require.True(t, ok)
+	assert.InDelta(t, 2/0.012, perSecond, 1e-6, "in the 12 ms since they were fresh")
+	d, _ = w.Get(Port, "symbol_error")
+	assert.Zero(t, d.Grown, "its growth was told by the window before")
+}
+
+// A counter that sticks has no rate: zero would be a lie.
+func TestStuckCountersHaveNoRate(t *testing.T) {
+	start := time.Now()
+	stuck := value(Port, "port_xmit_data", 1<<32-1)
+	require.True(t, stuck.Saturated)
+	w := Between(sample(start, value(Port, "port_xmit_data", 1<<31)), sample(start.Add(time.Second), stuck))
+	_, ok := w.PerSecond(Port, "port_xmit_data")
+	assert.False(t, ok)
 }
 
 func TestFlushesAreNoErrors(t *testing.T) {
@@ -197,7 +212,7 @@ hwmon/hwmon3/temp2_input !EIO
 	assert.Equal(t, "EACCES", why(samples[0], AER, "fatal"))
 	assert.Len(t, samples[1].Absent, 3)
 	limit := 105.0
-	assert.Equal(t, []Temperature{{"0000:3b:00.0", "mlx5", "asic", 61, &limit}}, Temperatures(tree, "0000:3b:00.0", "0000:3c:00.0"))
+	assert.Equal(t, []Temperature{{"0000:3b:00.0", "mlx5", "temp1", "asic", 61, &limit}}, Temperatures(tree, "0000:3b:00.0", "0000:3c:00.0"))
 }
 
 func TestPair(t *testing.T) {

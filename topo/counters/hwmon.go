@@ -12,6 +12,7 @@ import (
 type Temperature struct {
 	Function string  `json:"function"` // 0000:3b:00.0
 	Chip     string  `json:"chip,omitempty"`
+	Sensor   string  `json:"sensor,omitempty"` // of the chip: temp1
 	Label    string  `json:"label,omitempty"`
 	Celsius  float64 `json:"celsius"`
 	// Critical is where the card protects itself, nil where the driver does not
@@ -42,7 +43,7 @@ func Temperatures(root fs.FS, addresses ...string) []Temperature {
 				if !ok || milli < -100_000 || milli > 300_000 {
 					continue
 				}
-				t := Temperature{Function: address, Chip: name, Celsius: float64(milli) / 1000}
+				t := Temperature{Function: address, Chip: name, Sensor: sensor, Celsius: float64(milli) / 1000}
 				t.Label, _, _ = r.String(path.Join(dir, sensor+"_label"))
 				if limit, ok, _ := r.Int(path.Join(dir, sensor+"_crit")); ok && limit > 0 {
 					celsius := float64(limit) / 1000

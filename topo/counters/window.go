@@ -22,6 +22,8 @@ type Delta struct {
 	// counters less often.
 	Same     bool     `json:"same,omitempty"`
 	Severity Severity `json:"severity"` // of the growth; None where it did not grow
+
+	over time.Duration // the time of the growth, 0 for the Window's
 }
 
 // Window is what a port or a PCI function counted between two readings.
@@ -96,13 +98,14 @@ func (w Window) Get(source Source, name string) (Delta, bool) {
 }
 
 // PerSecond is the rate of growth, and false without a Delta, time, or a fresh
-// reading.
+// reading, and for a counter that sticks: its growth is not seen.
 func (w Window) PerSecond(source Source, name string) (float64, bool) {
 	d, ok := w.Get(source, name)
-	if !ok || d.Same || w.Elapsed <= 0 {
+	over := cmp.Or(d.over, w.Elapsed)
+	if !ok || d.Same || d.Saturated || over <= 0 {
 		return 0, false
 	}
-	return float64(d.Grown) / w.Elapsed.Seconds(), true
+	return float64(d.Grown) / over.Seconds(), true
 }
 
 // Errors are the Deltas that grew and are bad, the worst first.
@@ -135,25 +138,46 @@ func Pair(before, after []Sample) []Window {
 // Track keeps the last readings of a machine. The zero Track has none. It belongs
 // to one goroutine.
 type Track struct {
-	last map[string]map[int]Sample
+	last map[string]map[int]tracked
 }
 
+// tracked are the bases of a port's next Window: the last reading, and the last
+// whose hw_counters were fresh.
+type tracked struct{ last, fresh Sample }
+
 // Add takes a reading and returns what happened since the one before; ok is false
-// for the first of a port. A reading within the driver's lifespan does not become
-// the base of the next, so that no growth is lost.
+// for the first of a port. hw_counters that are read within the driver's lifespan
+// do not become the base of the next ones, so that no growth of theirs is lost; all
+// other counters are compared with the reading before, so that none of theirs is
+// told twice.
 func (t *Track) Add(s Sample) (w Window, ok bool) {
 	if t.last == nil {
-		t.last = map[string]map[int]Sample{}
+		t.last = map[string]map[int]tracked{}
 	}
 	if t.last[s.Device] == nil {
-		t.last[s.Device] = map[int]Sample{}
+		t.last[s.Device] = map[int]tracked{}
 	}
-	before, ok := t.last[s.Device][s.Port]
-	if ok {
-		w = Between(before, s)
+	base, ok := t.last[s.Device][s.Port]
+	if !ok {
+		t.last[s.Device][s.Port] = tracked{s, s}
+		return w, false
 	}
-	if !ok || w.Elapsed >= max(before.Lifespan, s.Lifespan) {
-		t.last[s.Device][s.Port] = s
+	w = Between(base.last, s)
+	since := Between(base.fresh, s)
+	w.Deltas = slices.DeleteFunc(w.Deltas, func(d Delta) bool { return d.Source == Vendor })
+	for _, d := range since.Deltas {
+		if d.Source != Vendor {
+			continue
+		}
+		if since.Elapsed != w.Elapsed {
+			d.over = since.Elapsed
+		}
+		w.Deltas = append(w.Deltas, d)
 	}
-	return w, ok
+	base.last = s
+	if since.Elapsed >= max(base.fresh.Lifespan, s.Lifespan) {
+		base.fresh = s
+	}
+	t.last[s.Device][s.Port] = base
+	return w, true
 }

@@ -49,6 +49,7 @@ var portCases = []testCase{
 	{"port-width", Fail, Warning, port0 + "rate = 100 Gb/sec (1X NDR)\n", nil},
 	{"port-width", Fail, Warning, port0 + "rate = 200 Gb/sec (2X NDR)\n", nil}, // its twin has four lanes
 	{"port-width", Unknown, None, "", activePort(topo.InfiniBand)},
+	{"port-width", Unknown, None, port0 + "rate = 100 Gb/sec (0X HDR)\n", nil},
 	{"port-width", NotApplicable, None, roce, nil},
 
 	{"rail-rates", Pass, None, "", nil},

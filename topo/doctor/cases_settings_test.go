@@ -159,6 +159,7 @@ var numaCases = []testCase{
 	{"numa-balancing", Fail, Info, "proc/sys/kernel/numa_balancing = 1\n", nil},
 	{"numa-balancing", Unknown, None, "-proc/sys\n", nil},
 	{"numa-balancing", NotApplicable, None, oneNode, nil},
+	{"numa-balancing", NotApplicable, None, noCards + noGPUs, noNVML}, // nothing that it could slow
 }
 
 // allMinusOne is a firmware that tells no node of the first card and of what lies

@@ -170,8 +170,9 @@ func (r *Report) Result(name string) (Result, bool) {
 	return Result{}, false
 }
 
-func clip(s string) string {
-	const most = 120
+func clip(s string) string { return clipTo(s, 120) }
+
+func clipTo(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -100,19 +100,28 @@ func (x *exam) countersOf(sources ...counters.Source) {
 	x.otherwise(noHCA)
 }
 
+// sinceReset is what a port counted since its counters were zero, without the
+// completions that a closed connection flushed.
+func sinceReset(after counters.Sample) counters.Window {
+	zero := counters.Sample{At: after.At.Add(-24 * time.Hour)}
+	for _, v := range after.Values {
+		zero.Values = append(zero.Values, counters.Value{Source: v.Source, Name: v.Name})
+	}
+	return counters.Between(zero, after)
+}
+
 func (x *exam) judgeCounters(p port, after counters.Sample, looked int, sources []counters.Source) {
 	w, window := x.window(p)
 	var stuck, ever []Evidence
-	for _, v := range after.Values {
-		d := counters.Describe(v.Source, v.Name)
-		if !slices.Contains(sources, v.Source) || d.Severity < Warning {
+	for _, d := range sinceReset(after).Deltas {
+		if !slices.Contains(sources, d.Source) || counters.Describe(d.Source, d.Name).Severity < Warning {
 			continue
 		}
-		e := Evidence{path.Join(p.dir(), string(v.Source), v.Name), fmt.Sprint(v.Value)}
+		e := Evidence{path.Join(p.dir(), string(d.Source), d.Name), fmt.Sprint(d.Grown)}
 		switch {
-		case v.Saturated:
+		case d.Saturated:
 			stuck = append(stuck, e)
-		case v.Value > 0:
+		case d.Grown > 0:
 			ever = append(ever, e)
 		}
 	}

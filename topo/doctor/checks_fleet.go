@@ -76,11 +76,14 @@ func examinePeers(x *exam) {
 		}
 		for _, d := range differences {
 			x.fail(d.Severity, n.Hostname, fault{
-				fmt.Sprintf("%s differs: %s here, %s there", d.What, orNone(d.Here), orNone(d.There)), "one of the machines was set up or updated otherwise", d.Fix,
+				fmt.Sprintf("%s differs: %s here, %s there", d.What, clipTo(orNone(d.Here), mostShown), clipTo(orNone(d.There), mostShown)), "one of the machines was set up or updated otherwise", d.Fix,
 			}, Evidence{"here", d.What + " " + orNone(d.Here)}, Evidence{"peer " + n.Hostname, d.What + " " + orNone(d.There)})
 		}
 	}
 }
+
+// mostShown is how much of a difference fits a screen: the names of twenty devices.
+const mostShown = 320
 
 func orNone(s string) string {
 	if s == "" {

@@ -187,6 +187,10 @@ func examineCPUSet(x *exam) {
 
 func examineBalancing(x *exam) {
 	const file = "proc/sys/kernel/numa_balancing"
+	if len(x.hcas()) == 0 && len(x.gpus()) == 0 {
+		x.notApplicable("there is neither an RDMA device nor a GPU")
+		return
+	}
 	if len(x.System.Nodes) > 0 && x.System.ComputeNodes() == 1 {
 		x.notApplicable("the machine has one NUMA node")
 		return

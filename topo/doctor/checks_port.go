@@ -203,7 +203,7 @@ func laneRate(text string) (lanes int, speed string, ok bool) {
 		return 0, "", false
 	}
 	n, err := fmt.Sscanf(strings.TrimSuffix(inner, ")"), "%dX %s", &lanes, &speed)
-	return lanes, speed, err == nil && n == 2
+	return lanes, speed, err == nil && n == 2 && lanes > 0
 }
 
 func examinePortWidth(x *exam) {

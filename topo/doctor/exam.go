@@ -40,10 +40,11 @@ func newExam(m *Machine) *exam {
 }
 
 func (x *exam) add(o Outcome, s Severity, device, text string, evidence []Evidence) *Finding {
+	// Names of files and counters come from the machine too, or from a capture.
 	for i := range evidence {
-		evidence[i].Value = printable.Text(clip(evidence[i].Value))
+		evidence[i].Source, evidence[i].Value = printable.Text(evidence[i].Source), printable.Text(clip(evidence[i].Value))
 	}
-	x.findings = append(x.findings, Finding{Outcome: o, Severity: s, Device: device, Text: printable.Text(text), Evidence: evidence})
+	x.findings = append(x.findings, Finding{Outcome: o, Severity: s, Device: printable.Text(device), Text: printable.Text(text), Evidence: evidence})
 	return &x.findings[len(x.findings)-1]
 }
 

@@ -49,6 +49,10 @@ func Live(opts LiveOptions) (*Machine, error) {
 	if m.System, err = topo.Live(read); err != nil {
 		return nil, err
 	}
+	// Without it nothing is found, which looks as if nothing were wrong.
+	if !sysfs.NewReader(root).IsDir("sys/class") {
+		return nil, fmt.Errorf("doctor: /sys/class: %w: mount /sys, or give the container the host's", fs.ErrNotExist)
+	}
 	m.Facts = liveFacts(root, m.System)
 	m.Env = Environment(os.Environ())
 	if opts.Process > 0 {

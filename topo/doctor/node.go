@@ -120,7 +120,7 @@ func Compare(here, there Node) []Difference {
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		differ(Warning, name, here.Settings[name], there.Settings[name], "the same settings for all ranks of a job")
 	}
-	differ(Warning, "the RDMA devices", shape(here), shape(there), "if the machines should be alike, look for a missing card or driver")
+	differ(Warning, "the set of RDMA devices", shape(here), shape(there), "if the machines should be alike, look for a missing card or driver")
 	for _, h := range here.HCAs {
 		for _, p := range h.Ports {
 			q, ok := there.port(h.Name, p.Number)
@@ -130,7 +130,7 @@ func Compare(here, there Node) []Difference {
 			name := fmt.Sprintf("%s port %d", h.Name, p.Number)
 			differ(Warning, "the link layer of "+name, p.LinkLayer, q.LinkLayer, "one fabric for one rail")
 			if p.LinkLayer == q.LinkLayer {
-				differ(Warning, "the kinds of GIDs of "+name, strings.Join(p.GIDKinds, "; "), strings.Join(q.GIDKinds, "; "), "the same kinds of addresses on both interfaces")
+				differ(Warning, "the set of kinds of GIDs of "+name, strings.Join(p.GIDKinds, "; "), strings.Join(q.GIDKinds, "; "), "the same kinds of addresses on both interfaces")
 			}
 		}
 	}
@@ -156,10 +156,40 @@ func (n *Node) Check() error {
 	if len(n.HCAs) > most || ports > most || len(n.Settings) > most || len(n.GPUs) > most {
 		return fmt.Errorf("doctor: a node has more than %d devices, ports or settings", most)
 	}
-	n.Hostname, n.NCCL, n.Driver = printable.Text(clip(n.Hostname)), printable.Text(clip(n.NCCL)), printable.Text(clip(n.Driver))
+	shorten := func(texts ...*string) {
+		for _, text := range texts {
+			*text = printable.Text(clip(*text))
+		}
+	}
+	shorten(&n.Hostname, &n.NCCL, &n.Driver)
 	for i := range n.HCAs {
 		h := &n.HCAs[i]
-		h.Name, h.Model, h.BoardID, h.Firmware = printable.Text(clip(h.Name)), printable.Text(clip(h.Model)), printable.Text(clip(h.BoardID)), printable.Text(clip(h.Firmware))
+		shorten(&h.Name, &h.Model, &h.BoardID, &h.Firmware)
+		for j := range h.Ports {
+			p := &h.Ports[j]
+			if len(p.GIDKinds) > mostKinds {
+				return fmt.Errorf("doctor: a port of a node has more than %d kinds of GIDs", mostKinds)
+			}
+			shorten(&p.State, &p.LinkLayer)
+			for k := range p.GIDKinds {
+				shorten(&p.GIDKinds[k])
+			}
+		}
 	}
+	settings := make(map[string]string, len(n.Settings))
+	for name, value := range n.Settings {
+		shorten(&name)
+		settings[name] = printable.Text(value) // whole, as it is compared with this machine's
+	}
+	n.Settings = settings
+	gpus := make(map[string]int, len(n.GPUs))
+	for name, count := range n.GPUs {
+		shorten(&name)
+		gpus[name] = count
+	}
+	n.GPUs = gpus
 	return nil
 }
+
+// mostKinds bounds the kinds of GIDs that a port of a Node may have.
+const mostKinds = 16
