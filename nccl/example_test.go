@@ -12,9 +12,13 @@ import (
 	"github.com/gofabric/gofabric/nccl"
 )
 
-// devices opens the first two GPUs, each with a stream.
+// devices opens all GPUs, each with a stream.
 func devices() (devs []*cuda.Device, streams []*cuda.Stream, err error) {
-	for i := range 2 {
+	count, err := cuda.DeviceCount()
+	if err != nil {
+		return nil, nil, err
+	}
+	for i := range count {
 		dev, err := cuda.Open(i)
 		if err != nil {
 			return nil, nil, err
@@ -28,7 +32,7 @@ func devices() (devs []*cuda.Device, streams []*cuda.Stream, err error) {
 	return devs, streams, nil
 }
 
-// Two GPUs of one process: each contributes ones, and both have the sum.
+// The GPUs of one process: each contributes ones, and all have the sum.
 func ExampleGroup() {
 	ctx := context.Background()
 	devs, streams, err := devices()
@@ -65,7 +69,7 @@ func ExampleGroup() {
 			return
 		}
 	}
-	fmt.Println("reduced on", len(comms), "GPUs")
+	fmt.Println("reduced on every GPU")
 	done := make(chan error)
 	for _, c := range comms {
 		go func() { done <- c.Close(ctx) }() // every rank closes, and waits for the others
@@ -78,7 +82,7 @@ func ExampleGroup() {
 	for _, dev := range devs {
 		_ = dev.CloseAll()
 	}
-	// Output: reduced on 2 GPUs
+	// Output: reduced on every GPU
 }
 
 // One rank of a communicator that other processes join with the same id.
