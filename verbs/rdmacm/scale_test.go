@@ -227,7 +227,7 @@ func settled(t testing.TB, want footprint) (f footprint) {
 		}
 		quiet := f.goroutines <= 12
 		if want != (footprint{}) {
-			quiet = f.goroutines <= want.goroutines
+			quiet = f.goroutines <= want.goroutines && f.fds <= want.fds
 		}
 		if quiet || time.Now().After(end) {
 			return f
