@@ -51,11 +51,15 @@ func (s *stash) put(list []Completion) {
 // bury frees what is left of a queue as soon as nobody is polling: a poller
 // that is inside C may have just found the record.
 func (cq *CQ) bury(free func()) {
+	alone := cq.side.visit()
+	if alone {
+		defer cq.side.exit()
+	}
 	s := &cq.stash
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead = append(s.dead, free)
-	if s.closed {
+	if alone || s.closed {
 		s.freeDead()
 		return
 	}
@@ -73,7 +77,7 @@ func (s *stash) close() {
 // drain moves what is on the queue to the stash, for a queue pair that is being
 // closed. It answers false while another goroutine polls, which serves as well.
 func (cq *CQ) drain() bool {
-	if cq.side.enter() != nil {
+	if !cq.side.visit() {
 		return false
 	}
 	defer cq.side.exit()

@@ -353,10 +353,6 @@ func (s *shard) run() {
 		n, err := s.next(list)
 		switch {
 		case err == nil:
-		case errors.Is(err, verbs.ErrConcurrentUse):
-			// A queue pair that is being closed drains the queue.
-			time.Sleep(50 * time.Microsecond)
-			continue
 		case errors.Is(err, verbs.ErrClosed):
 			return
 		default:
