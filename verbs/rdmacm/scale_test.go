@@ -44,6 +44,9 @@ func serve(l *rdmacm.EndpointListener, opts rdmacm.EndpointOptions) <-chan error
 						err = e.Close()
 					}
 				}
+				if errors.Is(err, rdmacm.ErrDisconnected) {
+					err = nil // a peer that closed at once, before the kernel told of its coming
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
