@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/gofabric/gofabric/internal/spin"
 	"github.com/gofabric/gofabric/verbs"
 )
 
@@ -277,8 +277,11 @@ func (h *Hub) probe() {
 type shard struct {
 	hub  *Hub
 	cq   *verbs.CQ
-	room int  // of the queue; guarded by hub.mu
-	busy bool // completions come fast; the goroutine's own
+	room int // of the queue; guarded by hub.mu
+	// The goroutine's own: whether completions come fast, and when it last let
+	// others run while it looked for more.
+	busy bool
+	rest spin.Rest
 
 	polls, completions atomic.Uint64
 
@@ -394,10 +397,11 @@ func (s *shard) next(list []verbs.Completion) (int, error) {
 			if n, err := s.cq.Poll(list); n > 0 || err != nil {
 				return n, err
 			}
-			if time.Since(start) > s.hub.spin {
+			now := time.Now()
+			if now.Sub(start) > s.hub.spin {
 				break
 			}
-			runtime.Gosched()
+			s.rest.Take(now)
 		}
 	}
 	n, err := s.cq.Wait(context.Background(), list)
