@@ -52,6 +52,7 @@ type Conn struct {
 
 	closing chan struct{} // holds a token while somebody closes
 	closed  bool          // the token's
+	left    atomic.Bool   // in good order
 }
 
 // link is the connection manager's part of a connection.
@@ -168,7 +169,7 @@ func (p *Pending) start(ctx context.Context, l link) (*Conn, error) {
 	case <-c.greeted:
 		return c, nil
 	case <-c.dead:
-		err = c.err
+		err = c.reason()
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -218,11 +219,21 @@ func (c *Conn) fail(err error) {
 	})
 }
 
+// reason is why a connection that is over is. Of one that both sides have left in
+// good order it is that, though the peer's queue pair may have gone before this
+// one's.
+func (c *Conn) reason() error {
+	if c.left.Load() {
+		return verbs.ErrClosed
+	}
+	return c.err
+}
+
 // over returns why the connection is over, or nil.
 func (c *Conn) over() error {
 	select {
 	case <-c.dead:
-		return c.err
+		return c.reason()
 	default:
 		return nil
 	}

@@ -101,6 +101,7 @@ func (c *Conn) drain(ctx context.Context) error {
 	}
 	if err := c.CloseWrite(ctx); err != nil {
 		if c.recv.atEnd() && c.over() != nil && c.send.onlyEndLost() {
+			c.left.Store(true)
 			return nil // the peer had closed too, and left before it acknowledged the end
 		}
 		return err
@@ -109,6 +110,7 @@ func (c *Conn) drain(ctx context.Context) error {
 		m, err := c.Recv(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
+			c.left.Store(true)
 			return nil
 		case err != nil:
 			return err

@@ -133,7 +133,7 @@ func (c *Conn) takeOp(ctx context.Context) (int, error) {
 	case i := <-c.send.ops.idle:
 		return i, nil
 	case <-c.dead:
-		return 0, c.err
+		return 0, c.reason()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
@@ -181,7 +181,7 @@ func (c *Conn) awaitOp(ctx context.Context, i int) error {
 	case <-o.done:
 		return c.opEnded(i)
 	case <-c.dead:
-		err = c.err
+		err = c.reason()
 	case <-ctx.Done():
 		err = ctx.Err()
 	}

@@ -298,7 +298,7 @@ func (c *Conn) Region(ctx context.Context, name string) (*RemoteRegion, error) {
 		select {
 		case <-learned:
 		case <-c.dead:
-			return nil, c.fault(op, c.err)
+			return nil, c.fault(op, c.reason())
 		case <-ctx.Done():
 			return nil, c.fault(op, ctx.Err())
 		}

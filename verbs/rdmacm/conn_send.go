@@ -470,7 +470,7 @@ func (s *sendSide) take(ctx context.Context) error {
 	case s.turn <- struct{}{}:
 		return nil
 	case <-s.c.dead:
-		return s.c.err
+		return s.c.reason()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -493,7 +493,7 @@ func (s *sendSide) waitForRoom(ctx context.Context) error {
 	case <-s.wake:
 		return nil
 	case <-s.c.dead:
-		return s.c.err
+		return s.c.reason()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
