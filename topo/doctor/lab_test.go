@@ -66,6 +66,17 @@ func TestLabSlowSlot(t *testing.T) {
 	assert.Contains(t, f.Text, "10 Gb/s")
 }
 
+// A driver that tells what its link could be, and one that does not know.
+func TestLabLinkModes(t *testing.T) {
+	onTwoSockets(t, LiveOptions{})
+	mbps, err := ethtool.Fastest("n4") // an e1000e
+	require.NoError(t, err)
+	assert.Equal(t, 1000, mbps)
+	mbps, err = ethtool.Fastest("n0") // virtio
+	require.NoError(t, err)
+	assert.Zero(t, mbps)
+}
+
 // A process of node 1 that uses a device of node 0.
 func TestLabWrongNode(t *testing.T) {
 	onTwoSockets(t, LiveOptions{})
