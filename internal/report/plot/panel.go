@@ -65,6 +65,9 @@ func (f *frame) axes() {
 	}
 	f.x = newRuler(f.panel.X, xs, f.left, f.right)
 	f.y = newRuler(f.panel.Y, ys, f.bottom, f.top)
+	for _, l := range f.shown {
+		f.y.headroom(l.At)
+	}
 }
 
 func (d *drawing) grid(f *frame) {

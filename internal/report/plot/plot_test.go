@@ -224,6 +224,21 @@ func TestLongSeriesHaveNoMarks(t *testing.T) {
 	assert.Zero(t, circles(points))
 }
 
+// TestHeadroom: a share ends at 100 %, and the label of a limit has its place.
+func TestHeadroom(t *testing.T) {
+	panel := Panel{Series: []Series{{Points: []Point{{1, 0}, {2, 1}}}}}
+	top := func() float64 {
+		f := frame{panel: &panel, bottom: 300, top: 0, right: 500}
+		f.axes()
+		return f.y.high
+	}
+	assert.Equal(t, 1.0, top())
+	panel.Limits = []Limit{{"limit", 0.5}}
+	assert.Equal(t, 1.0, top())
+	panel.Limits[0].At = 0.99
+	assert.InDelta(t, 1.2, top(), 1e-9)
+}
+
 // TestFarLimit: one that would press the points to the ground is words.
 func TestFarLimit(t *testing.T) {
 	f := Figure{Panels: []Panel{{Series: []Series{{Points: []Point{{1, 1}, {2, 2}}}}, Limits: []Limit{{"limit 450", 450}, {"limit 3", 3}}}}}

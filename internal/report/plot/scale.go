@@ -101,15 +101,21 @@ func (r *ruler) linear(places []float64) {
 		r.high++
 	}
 	step := niceStep((r.high - r.low) / aims)
-	top := r.high
 	r.low, r.high = math.Floor(r.low/step)*step, math.Ceil(r.high/step)*step
-	// The label of a limit stands above its line.
-	if r.high-top < (r.high-r.low)/14 {
-		r.high += step
-	}
 	for i := math.Round(r.low / step); i*step <= r.high+step/2; i++ {
 		r.ticks = append(r.ticks, i*step)
 	}
+}
+
+// headroom adds a step to a linear axis if a limit is close to its end: the label
+// stands above the line.
+func (r *ruler) headroom(limit float64) {
+	if r.axis.Scale != Linear || r.high-limit >= (r.high-r.low)/14 {
+		return
+	}
+	last := len(r.ticks) - 1
+	r.ticks = append(r.ticks, 2*r.ticks[last]-r.ticks[last-1])
+	r.high = r.ticks[last+1]
 }
 
 // niceStep is the least of 1, 2 and 5 times a power of ten that is not less.
