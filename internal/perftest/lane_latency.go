@@ -22,9 +22,15 @@ type rally struct {
 	await func(ctx context.Context, n int) error
 	leads bool
 	mark  *byte // of writes: the last byte of the message
-	start time.Time
-	posts []time.Duration
+	// reposts is how many receives are posted again at once.
+	reposts int
+	start   time.Time
+	posts   []time.Duration
 }
+
+// repostBatch bounds the receives that wait to be posted again: each time costs
+// a crossing into C, and the peer never has more than one message under way.
+const repostBatch = 32
 
 // newRally prepares messages of size bytes, unless begin was called for them
 // already, to post receives.
@@ -34,6 +40,7 @@ func (l *lane) newRally(size, iterations int, begun bool) *rally {
 	}
 	p := l.pairs[0]
 	r := &rally{l: l, p: p, leads: l.config.opens(), posts: make([]time.Duration, 0, iterations)}
+	r.reposts = min(repostBatch, l.config.recvDepth()/2)
 	switch l.config.Tool.Verb {
 	case VerbWrite:
 		bytes := p.mr.Bytes()
@@ -103,8 +110,10 @@ func (l *lane) lookAround(ctx context.Context) error {
 
 // prepare builds the next message, which must then be posted.
 func (r *rally) prepare(ctx context.Context) error {
-	if err := r.l.until(ctx, func() bool { return r.p.posted-r.p.completed < latencySends-1 }); err != nil {
-		return err
+	if r.p.posted-r.p.completed >= latencySends-1 {
+		if err := r.l.until(ctx, func() bool { return r.p.posted-r.p.completed < latencySends-1 }); err != nil {
+			return err
+		}
 	}
 	if r.p.stages {
 		if err := r.p.mr.SyncForAdapter(ctx, r.p.sendAt, r.l.size); err != nil {
@@ -134,7 +143,7 @@ func (r *rally) fire(n int) error {
 	if _, _, err := r.l.collect(polled); err != nil {
 		return err
 	}
-	if len(r.l.dirty) > 0 || r.l.sharedOwed > 0 {
+	if owed := r.p.owed + r.l.sharedOwed; owed > 0 && owed >= r.reposts {
 		return r.l.repost()
 	}
 	return nil
