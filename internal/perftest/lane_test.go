@@ -54,6 +54,15 @@ func TestLaneCounts(t *testing.T) {
 	}
 }
 
+func TestLongMessagesArePostedSingly(t *testing.T) {
+	l := nullLane(t)
+	for size, want := range map[int]int{2: 32, 2048: 32, 4096: 16, 65536: 1, 8 << 20: 1} {
+		l.begin(size, 1000)
+		assert.Equal(t, want, l.pairs[0].next(100), "%d bytes", size)
+		assert.Equal(t, 1, l.pairs[0].next(1), "%d bytes", size)
+	}
+}
+
 func TestLaneStops(t *testing.T) {
 	for _, args := range [][]string{{"-n", "1000000"}, {"-D", "100"}} {
 		l := nullLane(t, args...)

@@ -20,6 +20,7 @@ type pair struct {
 	qpn, qkey uint32
 
 	// Of the current size.
+	batch             int // most requests that are posted at once
 	schedule          schedule
 	steps, recvSteps  stepper
 	posted, completed int // sends
@@ -77,5 +78,5 @@ func (p *pair) next(room int) int {
 	if list := p.config.PostList; list > 1 {
 		return list
 	}
-	return min(room, postBatch)
+	return min(room, p.batch)
 }
