@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -90,6 +92,8 @@ func run(t *testing.T, ctx context.Context, v variant, serverTool, clientTool pa
 			flaw = "a C tool could not calibrate its clock"
 		case v.iterations == 0 && (idle(server) || idle(client)):
 			flaw = "nothing arrived in the seconds of a timed run"
+		case mixesEvents(v, serverTool, server) || mixesEvents(v, clientTool, client):
+			flaw = "perftest 4.5 took one queue's event for the other's"
 		}
 		if flaw == "" || try == pairs.RxeTries {
 			return server, client, err
@@ -97,6 +101,19 @@ func run(t *testing.T, ctx context.Context, v variant, serverTool, clientTool pa
 		testutil.Note(t, "run again: "+flaw)
 	}
 }
+
+// mixesEvents tells of a C tool that waited for ever, as ib_send_lat 4.5 does with
+// events now and then, with C on the other side too: it takes those of both its
+// queues from one channel, and where they come close together it loses count.
+// Releases since have two channels.
+func mixesEvents(v variant, tool pairs.Tool, out pairs.Output) bool {
+	return v.name == "-e" && tool.Argv[0] == "ib_send_lat" && out.Status == -1 && oneChannel()
+}
+
+var oneChannel = sync.OnceValue(func() bool {
+	version, err := exec.Command("ib_send_lat", "--version").Output()
+	return err == nil && strings.Contains(string(version), "6.06")
+})
 
 // idle tells of a run that ended well that no message was counted in it: on a busy
 // host the emulated processors may stand still for longer than it lasts.
