@@ -65,7 +65,7 @@ func (l *lane) begin(size, iterations int) {
 	l.toReceive = l.toSend
 	l.peak = l.config.Peak && iterations > 0 && !l.config.Tool.Latency && l.config.sends()
 	for _, p := range l.pairs {
-		p.batch = max(1, min(postBatch, postBytes/max(1, size)))
+		p.batch = max(1, min(postBatch, postBytes/size))
 		p.schedule = schedule{every: l.config.CQModeration, total: iterations}
 		p.steps = newStepper(size, l.agreed)
 		p.recvSteps = newStepper(size+headroom(l.config.Connection), l.agreed)

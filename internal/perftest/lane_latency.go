@@ -143,10 +143,16 @@ func (r *rally) fire(n int) error {
 	if _, _, err := r.l.collect(polled); err != nil {
 		return err
 	}
-	if owed := r.p.owed + r.l.sharedOwed; owed > 0 && owed >= r.reposts {
+	if r.repostIsDue() {
 		return r.l.repost()
 	}
 	return nil
+}
+
+// repostIsDue tells whether enough receives have completed.
+func (r *rally) repostIsDue() bool {
+	owed := r.p.owed + r.l.sharedOwed
+	return owed > 0 && owed >= r.reposts
 }
 
 // step is one message: wait for the turn, post.

@@ -94,6 +94,21 @@ func TestLaneDoesNotAllocate(t *testing.T) {
 	}
 }
 
+func TestRallyPostsReceivesInBatches(t *testing.T) {
+	for depth, want := range map[string]int{"1": 1, "2": 1, "16": 8, "512": 32} {
+		config, err := ParseArgs(SendLat, []string{"-d", cbench.Device, "-r", depth, "peer"})
+		require.NoError(t, err)
+		r := (&lane{config: &config, pairs: []*pair{{}}}).newRally(2, config.Iterations, true)
+		assert.False(t, r.repostIsDue(), "-r %s: none is owed", depth)
+		r.p.owed = want - 1
+		assert.False(t, r.repostIsDue(), "-r %s", depth)
+		r.p.owed = want
+		assert.True(t, r.repostIsDue(), "-r %s", depth)
+		r.p.owed, r.l.sharedOwed = 0, want
+		assert.True(t, r.repostIsDue(), "-r %s, shared", depth)
+	}
+}
+
 func TestRallyDoesNotAllocate(t *testing.T) {
 	config, err := ParseArgs(ReadLat, []string{"-d", cbench.Device, "-n", "10000", "peer"})
 	require.NoError(t, err)
