@@ -180,28 +180,36 @@ func (p *Pending) start(ctx context.Context, l link) (*Conn, error) {
 	return nil, errors.Join(err, c.Abort())
 }
 
-// watch ends the connection when its link says that the peer has left. What the
-// peer sent before may still be on its way to the poller.
+// watch ends the connection when its link says that the peer has left.
 func (c *Conn) watch(gone <-chan struct{}) {
 	select {
 	case <-gone:
-		c.shardIdle()
+		c.flush()
 		c.fail(ErrPeerGone)
 	case <-c.dead:
 	}
 }
 
-// shardIdle waits until the completions that are there now were seen.
-func (c *Conn) shardIdle() {
-	const patience = 100 * time.Millisecond
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		before := c.shard.polls.Load()
-		time.Sleep(time.Millisecond)
-		if c.shard.polls.Load() == before {
-			return
-		}
+// flush waits until what the peer sent before it left was seen, however long the
+// shard's goroutine may be held up. The queue is served in order, and a request
+// that is posted to a queue pair in the error state is flushed behind all that came
+// before; it ends the connection.
+func (c *Conn) flush() {
+	// It may be in the error state already.
+	_ = c.qp.Err()
+	c.send.probing.Store(true)
+	c.send.kick()
+	lost := time.NewTimer(flushTime)
+	defer lost.Stop()
+	select {
+	case <-c.dead:
+	case <-lost.C:
 	}
 }
+
+// flushTime bounds waits for completions that an adapter in order gives at once.
+// A machine may be too busy to look at them for a while.
+const flushTime = 3 * time.Second
 
 // Close undoes a side that was not connected.
 func (p *Pending) Close() error { return p.c.Abort() }

@@ -83,7 +83,9 @@ func (e *HelloError) Unwrap() error { return e.Err }
 func whyFailed(c *verbs.Completion) error {
 	err := c.Err()
 	switch c.Status() {
-	case verbs.StatusRetryExceeded, verbs.StatusRNRRetryExceeded, verbs.StatusFlushed, verbs.StatusResponseTimeout:
+	case verbs.StatusFlushed:
+		return ErrPeerGone // that it was flushed says no more
+	case verbs.StatusRetryExceeded, verbs.StatusRNRRetryExceeded, verbs.StatusResponseTimeout:
 		return fmt.Errorf("%w: %w", ErrPeerGone, err)
 	}
 	return err

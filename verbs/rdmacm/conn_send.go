@@ -90,14 +90,14 @@ func (s *sendSide) completed(seq uint32, wc *verbs.Completion) {
 // a reliable queue pair end in order. The connection is over, and what was posted
 // is being flushed.
 func (s *sendSide) onlyEndLost() bool {
-	const patience, step = 100 * time.Millisecond, time.Millisecond
+	const step = time.Millisecond
 	s.mu.Lock()
 	ended, seq := s.ended, s.endSeq
 	s.mu.Unlock()
 	if !ended {
 		return false
 	}
-	for end := time.Now().Add(patience); int32(s.sent.Load()-seq) <= 0 && time.Now().Before(end); {
+	for end := time.Now().Add(flushTime); int32(s.sent.Load()-seq) <= 0 && time.Now().Before(end); {
 		time.Sleep(step)
 	}
 	return int32(s.sentOK.Load()-seq) > 0 || s.lost.Load() == int64(seq+1)
@@ -195,10 +195,10 @@ func (s *sendSide) greet() error {
 	return nil
 }
 
-// greetingSent waits, not for long, until the hello was sent.
+// greetingSent waits, not for ever, until the hello was sent.
 func (s *sendSide) greetingSent() {
-	const patience, step = 100 * time.Millisecond, time.Millisecond
-	for end := time.Now().Add(patience); s.sent.Load() == 0 && time.Now().Before(end); {
+	const step = time.Millisecond
+	for end := time.Now().Add(flushTime); s.sent.Load() == 0 && time.Now().Before(end); {
 		time.Sleep(step)
 	}
 }
