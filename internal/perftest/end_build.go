@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// A latency test has a message under way while the completion of the one
-	// before is still to be seen, and receives one while it answers another.
-	latencySends    = 4
+	// A latency test has one message under way. Its completions are few, because
+	// the peer's answer tells as much, and seen after some time.
+	latencySends   = 64
+	latencySignals = 16
+	// It receives one message while it answers another.
 	latencyReceives = 2
 	// cqSpare is how many completions of a queue pair there can be besides those
 	// of its requests: what closing it posts.
