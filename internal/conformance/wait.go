@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"github.com/gofabric/gofabric/verbs"
@@ -12,6 +14,7 @@ import (
 var waitCases = []Case{
 	{"PingPongOverEvents", pingPong},
 	{"WaitersOfOneChannel", manyWaiters},
+	{"WaitersComeAndGo", waitersComeAndGo},
 	{"WaitCancelled", waitCancelled},
 	{"WaitDeadline", waitDeadline},
 	{"WaitIsGoodAfterCancel", waitAfterCancel},
@@ -98,6 +101,72 @@ func manyWaiters(r *Rig) {
 		require.NoError(r, g.err)
 		require.Equal(r, g.want, g.id)
 	}
+}
+
+// waitersComeAndGo has goroutines asleep on many CQs of which some give up all the
+// time, and others' CQs are closed under them. Nobody else may miss an event by it.
+func waitersComeAndGo(r *Rig) {
+	const pairs, rounds = 6, 40
+	mr := r.memory(pairs)
+	var wg sync.WaitGroup
+	start := func(f func()) {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			f()
+		}()
+	}
+	for i := range pairs {
+		a, b := r.pair(pairOptions{})
+		b.receive(0, mr.SGE(i, 1))
+		start(func() {
+			wc := make([]verbs.Completion, 1)
+			for got := 0; got < rounds; {
+				ctx, cancel := r.ctx, context.CancelFunc(func() {})
+				if i%2 == 0 {
+					ctx, cancel = context.WithTimeout(r.ctx, time.Duration(i+1)*time.Millisecond)
+				}
+				n, err := b.Recv.Wait(ctx, wc)
+				cancel()
+				if n == 0 && errors.Is(err, context.DeadlineExceeded) && r.ctx.Err() == nil {
+					continue
+				}
+				if !assert.NoError(r, err) {
+					return
+				}
+				got++
+				b.QP.RecvBatch().Recv(uint64(got), mr.SGE(i, 1))
+				_, err = b.QP.RecvBatch().Post()
+				if !assert.NoError(r, err) || got == rounds {
+					return
+				}
+			}
+		})
+		start(func() {
+			wc := make([]verbs.Completion, 1)
+			for n := range rounds {
+				time.Sleep(time.Duration(n*(i+1)%7) * 100 * time.Microsecond)
+				a.QP.SendBatch().Send(uint64(n), mr.SGE(i, 1))
+				_, err := a.QP.SendBatch().Post()
+				if !assert.NoError(r, err) {
+					return
+				}
+				if _, err = a.Send.Wait(r.ctx, wc); !assert.NoError(r, err) || !assert.NoError(r, wc[0].Err()) {
+					return
+				}
+			}
+		})
+	}
+	for range rounds / 4 {
+		cq := r.cq(verbs.CQOptions{Events: true})
+		start(func() {
+			_, err := cq.Wait(r.ctx, make([]verbs.Completion, 1))
+			assert.ErrorIs(r, err, verbs.ErrClosed)
+		})
+		time.Sleep(time.Millisecond)
+		require.NoError(r, cq.Close())
+	}
+	wg.Wait()
 }
 
 func waitCancelled(r *Rig) {
