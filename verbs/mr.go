@@ -182,6 +182,10 @@ func (mr *MR) RKey() uint32 { return mr.rkey }
 // Access returns the rights that the region was registered with.
 func (mr *MR) Access() Access { return mr.access }
 
+// In reports whether queue pairs of a domain can use the region: it is of that
+// domain, or of one that stands for the same (a parent domain).
+func (mr *MR) In(pd *PD) bool { return mr.pd != nil && pd != nil && mr.pd.base() == pd.base() }
+
 // Remote returns what a peer needs to reach the whole region.
 func (mr *MR) Remote() RemoteBuffer {
 	return RemoteBuffer{Addr: mr.addr, RKey: mr.rkey, Len: uint64(mr.length)}

@@ -31,7 +31,10 @@ var (
 	ErrBufferInUse = errors.New("the buffer is not the caller's now")
 )
 
-var errNoMemory = errors.New("the memory region is nil")
+var (
+	errNoMemory      = errors.New("the memory region is nil")
+	errForeignMemory = errors.New("the memory region is of another domain: register it in that of the hub (Hub.PD)")
+)
 
 // ConnError says what failed on which connection or hub, and why.
 type ConnError struct {

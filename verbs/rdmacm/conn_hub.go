@@ -107,6 +107,9 @@ func (h *Hub) Wrap(mr *verbs.MR, off, n int, released func()) (*Buffer, error) {
 	if mr == nil {
 		return nil, h.err("wrap memory", errNoMemory)
 	}
+	if !mr.In(h.pd) {
+		return nil, h.err("wrap memory", errForeignMemory)
+	}
 	if off < 0 || n < 0 || off > mr.Len()-n {
 		return nil, h.err("wrap memory", fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len()))
 	}

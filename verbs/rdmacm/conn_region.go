@@ -78,7 +78,7 @@ func (r *regions) init() {
 // is closed.
 func (c *Conn) Advertise(ctx context.Context, name string, mr *verbs.MR, off, n int, access RegionAccess) (*Region, error) {
 	const op = "advertise"
-	if err := checkRegion(name, mr, off, n, access); err != nil {
+	if err := checkRegion(c.hub.pd, name, mr, off, n, access); err != nil {
 		return nil, c.fault(op, err)
 	}
 	r := &Region{c: c, name: name, confirmed: make(chan struct{}), revoking: make(chan struct{}, 1)}
@@ -101,12 +101,15 @@ func (c *Conn) Advertise(ctx context.Context, name string, mr *verbs.MR, off, n 
 	return r, nil
 }
 
-func checkRegion(name string, mr *verbs.MR, off, n int, access RegionAccess) error {
+func checkRegion(pd *verbs.PD, name string, mr *verbs.MR, off, n int, access RegionAccess) error {
 	if len(name) > maxName {
 		return fmt.Errorf("a name of %d bytes: %d are allowed", len(name), maxName)
 	}
 	if mr == nil {
 		return errNoMemory
+	}
+	if !mr.In(pd) {
+		return errForeignMemory
 	}
 	if off < 0 || n < 1 || off > mr.Len()-n {
 		return fmt.Errorf("%d bytes from %d: the region has %d", n, off, mr.Len())

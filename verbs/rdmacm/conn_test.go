@@ -53,6 +53,26 @@ func TestConnNil(t *testing.T) {
 	rdmacm.Message{}.Release()
 }
 
+// TestMemoryOfAnotherDomain refuses at once what would end the connection later.
+func TestMemoryOfAnotherDomain(t *testing.T) {
+	ctx := patiently(t)
+	a, b := loopPair(t, rdmacm.ConnOptions{})
+	pd, err := a.Hub().Device().AllocPD()
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, pd.CloseAll()) }()
+	mr, err := pd.AllocMR(4096, verbs.MROptions{Access: verbs.AccessLocalWrite | verbs.AccessRemoteRead})
+	require.NoError(t, err)
+	const want = "of another domain: register it in that of the hub (Hub.PD)"
+	_, err = a.Hub().Wrap(mr, 0, 64, nil)
+	require.ErrorContains(t, err, want)
+	_, err = a.Advertise(ctx, "elsewhere", mr, 0, 64, rdmacm.RegionRead)
+	require.ErrorContains(t, err, want)
+	require.NoError(t, a.Send(ctx, []byte("still there")))
+	m, err := b.Recv(ctx)
+	require.NoError(t, err)
+	m.Release()
+}
+
 // TestConnsCloseAtOnce closes a thousand ends together: those that wait must leave
 // the processor to those that work.
 func TestConnsCloseAtOnce(t *testing.T) {
