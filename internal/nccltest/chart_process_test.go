@@ -51,7 +51,7 @@ func TestPlotAndLimitCheck(t *testing.T) {
 	assert.Contains(t, p.stderr.String(), "2 results have less than 90 % of the bus bandwidth")
 
 	for env, want := range map[string]string{
-		nvmlEnv + "=":          "# gofabric: limit check: unknown: " + strings.TrimSpace(hostname(t)) + ": ",
+		nvmlEnv + "=":          "# gofabric: limit check: unknown: " + strings.TrimSpace(paddedHostname(t)) + ": ",
 		"NCCL_P2P_DISABLE=1":   "# gofabric: limit check: unknown: NCCL_P2P_DISABLE=1 keeps NCCL from NVLink\n",
 		envSplitMask + "=0x0":  limits,
 		"NCCL_TESTS_DEVICE=-1": limits,

@@ -93,11 +93,10 @@ func (r *run) devices() ([]device, error) {
 	if last := r.ordinal(n - 1); last >= count {
 		return nil, fmt.Errorf("GPU %d is asked for and %d were found: check the processes of a host, -t and -g, %s and CUDA_VISIBLE_DEVICES", last, count, envDevice)
 	}
-	host, err := os.Hostname()
+	host, err := hostname()
 	if err != nil {
 		return nil, err
 	}
-	host, _, _ = strings.Cut(host, ".")
 	var list []device
 	for i := range n {
 		info, err := cuda.Info(r.ordinal(i))

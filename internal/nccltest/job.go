@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"os"
+	"strings"
 
 	"github.com/gofabric/gofabric/nccl"
 	"github.com/gofabric/gofabric/nccl/bootstrap"
@@ -51,6 +53,26 @@ func connect(ctx context.Context, s split) (*job, error) {
 func (j *job) main() bool { return j.rank == 0 }
 
 func (j *job) close() error { return j.session.Close() }
+
+// named says whose error it is, where there are several processes: launchers print
+// all of them as they come.
+func (j *job) named(err error) error {
+	if err == nil || j.size == 1 {
+		return err
+	}
+	host, failed := hostname()
+	if failed != nil {
+		host = "a host without a name"
+	}
+	return fmt.Errorf("process %d of %d, on %s: %w", j.rank, j.size, host, err)
+}
+
+// hostname is the host's name without its domain.
+func hostname() (string, error) {
+	name, err := os.Hostname()
+	name, _, _ = strings.Cut(name, ".")
+	return name, err
+}
 
 // barrier waits for all processes.
 func (j *job) barrier(ctx context.Context) error {

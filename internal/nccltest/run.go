@@ -89,7 +89,7 @@ func Run(parent context.Context, cfg Config, stdout, stderr io.Writer) (err erro
 	if r.job, err = connect(ctx, cfg.Group); err != nil {
 		return caused(ctx, err)
 	}
-	defer func() { err = errors.Join(err, r.job.close()) }()
+	defer func() { err = r.job.named(errors.Join(err, r.job.close())) }()
 	info, err := nccl.Library()
 	if err != nil {
 		return err
