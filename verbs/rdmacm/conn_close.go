@@ -11,7 +11,8 @@ import (
 
 // CloseWrite ends this side's messages: the peer's Recv answers io.EOF after the
 // last one. It returns when the peer's adapter has all of them, so that none can be
-// lost. This side can still receive, and Send answers verbs.ErrClosed.
+// lost. This side can still receive, and Send answers verbs.ErrClosed. It fails with
+// ErrPeerAborted if the peer gave up, which may have been after it had everything.
 func (c *Conn) CloseWrite(ctx context.Context) error {
 	s := &c.send
 	s.mu.Lock()
