@@ -190,10 +190,9 @@ func (c *Conn) watch(gone <-chan struct{}) {
 	}
 }
 
-// flush waits until what the peer sent before it left was seen, however long the
-// shard's goroutine may be held up. The queue is served in order, and a request
-// that is posted to a queue pair in the error state is flushed behind all that came
-// before; it ends the connection.
+// flush waits, for flushTime at most, until what the peer sent before it left was
+// seen. The queue is served in order, and a request that is posted to a queue pair
+// in the error state is flushed behind all that came before; it ends the connection.
 func (c *Conn) flush() {
 	// It may be in the error state already.
 	_ = c.qp.Err()
